@@ -33,33 +33,38 @@ class ServerTls:
             )
             if file is not None
         ]
-        self._read_at = self._changed_at()
+        self._stamps = self._stamps_now()
+        self._told = ""
         self.context = _context(settings)
         """For connections that come from now on."""
 
     def renew(self) -> None:
-        """Read the files again if they have changed. Where that fails, the old ones go on."""
-        changed_at = self._changed_at()
-        if changed_at == self._read_at:
+        """Read the files again if they have changed; where that fails, the old ones go on, until it
+        does not."""
+        stamps = self._stamps_now()
+        if stamps == self._stamps:
             return
-        self._read_at = changed_at
         try:
             self.context = _context(self._settings)
         except ConfigError as error:
-            _LOG.warning("%s; what was read before is shown until it changes again", error)
+            if str(error) != self._told:
+                self._told = str(error)
+                _LOG.warning("%s; what was read before is shown until it can be read", error)
         else:
+            self._stamps, self._told = stamps, ""
             _LOG.info("the certificate was read again: %s", self._files[0])
 
-    def _changed_at(self) -> list[tuple[int, int] | None]:
+    def _stamps_now(self) -> list[tuple[int, int, int] | None]:
         return [_stamp(file) for file in self._files]
 
 
-def _stamp(file: Path) -> tuple[int, int] | None:
+def _stamp(file: Path) -> tuple[int, int, int] | None:
+    """Another one whenever the file has changed, or who may read it."""
     try:
         found = file.stat()
     except OSError:
         return None
-    return found.st_mtime_ns, found.st_ino
+    return found.st_ctime_ns, found.st_ino, found.st_size
 
 
 def _context(settings: BrokerSettings) -> ssl.SSLContext:

@@ -11,7 +11,7 @@ from tidemark.broker.network.connection import Connection
 from tidemark.broker.network.reactor import READABLE
 from tidemark.broker.network.requests import Session
 from tidemark.broker.network.send_queue import FileSlice, SendQueue, Wire, file_ended
-from tidemark.broker.network.tls_stream import TlsStream
+from tidemark.broker.network.tls_stream import TURN_BYTES_MAX, TlsStream
 
 if TYPE_CHECKING:
     from tidemark.broker.network.connections import Connections
@@ -52,15 +52,25 @@ class TlsConnection(Connection):
     def has_unsent(self) -> bool:
         return bool(self._out) or self._stream.unsent_bytes > 0
 
+    def _on_ready(self, events: int) -> None:
+        self._stream.may_receive = TURN_BYTES_MAX
+        super()._on_ready(events)
+
+    def feed(self) -> None:
+        self._stream.may_receive = TURN_BYTES_MAX
+        super().feed()
+
     def _receive(self) -> None:
-        if not self._stream.is_open:
-            try:
-                self._stream.shake_hands()
-            except BlockingIOError:
-                self._is_blocked = self._stream.unsent_bytes > 0
-                self._update_interest()
-                return
-        super()._receive()
+        stream = self._stream
+        try:
+            if not stream.is_open:
+                stream.shake_hands()
+            super()._receive()
+        except BlockingIOError:  # in the handshake
+            pass
+        if stream.unsent_bytes and not self._is_blocked and not self.is_closed:
+            self._is_blocked = True
+            self._update_interest()
 
     def _send(self) -> None:
         super()._send()
@@ -78,13 +88,12 @@ class TlsConnection(Connection):
         self._is_asked_again = False
         if not self.is_closed and self._interest & READABLE and self._stream.has_received:
             # What comes meanwhile waits for the next turn, or who sends fast would have them all.
-            self._stream.may_receive = False
+            self._stream.may_receive = 0
             self._guarded(self._receive)
-            self._stream.may_receive = True
 
     def _end_by(self, error: Exception) -> None:
         match error:
-            case ssl.SSLEOFError():
+            case ssl.SSLEOFError() | ssl.SSLZeroReturnError():
                 self.close(ConnectionEnd.BY_CLIENT)
             case ssl.SSLError():
                 self._shared.metrics.bad_input[BadInput.FAILED_TLS].inc()

@@ -22,8 +22,13 @@ from typing import Final
 _RECORD_CONTENT_MAX: Final = 16 * 1024
 RECORD_BYTES_MAX: Final = _RECORD_CONTENT_MAX + 256
 """A record of TLS with its header, nonce and tag, and then some."""
-_AT_A_TIME: Final = 256 * 1024
-"""So much is received or sent in one go, a record after the other."""
+_SENT_AT_A_TIME: Final = 256 * 1024
+_RECEIVED_AT_A_TIME: Final = 64 * 1024
+_OWN_ANSWERS_MAX: Final = 64 * 1024
+"""What the protocol itself has to answer, to a client that reads none of it."""
+TURN_BYTES_MAX: Final = 1024 * 1024
+"""So much one connection may receive before the others have their turn: records may be as short as
+a byte, or empty, and each takes microseconds."""
 _NOTHING: Final = memoryview(b"")
 
 
@@ -31,6 +36,7 @@ class TlsStream:
     """The broker's side of one connection."""
 
     __slots__ = (
+        "_error",
         "_incoming",
         "_is_used_up",
         "_outgoing",
@@ -52,11 +58,12 @@ class TlsStream:
         self._tls = context.wrap_bio(self._incoming, self._outgoing, server_side=True)
         self._received = _NOTHING  # and not given to OpenSSL
         self._unsent = _NOTHING
+        self._error: ssl.SSLError | None = None
         self._is_used_up = True  # nothing is made of what was received before more of it comes
         self.is_open = False
         """Whether the handshake is done."""
-        self.may_receive = True
-        """Whether the socket is asked for more once what came from it is used up."""
+        self.may_receive = TURN_BYTES_MAX
+        """How many bytes the socket is asked for, once what came from it is used up."""
 
     def fileno(self) -> int:
         return self._socket.fileno()
@@ -83,7 +90,7 @@ class TlsStream:
             except ssl.SSLWantReadError:
                 if not self._feed():
                     self.flush()
-                    self._receive_some(_AT_A_TIME)
+                    self._receive_some(RECORD_BYTES_MAX)
             except ssl.SSLError:
                 self.flush()  # the alert that says why
                 raise
@@ -91,8 +98,16 @@ class TlsStream:
 
     def recv_into(self, view: memoryview) -> int:
         """As a socket's; 0 is the end, also where it was not said."""
+        try:
+            return self._take(view)
+        finally:
+            self.flush()  # what the protocol itself answers, to a new key, or to what is refused
+            if self._outgoing.pending > _OWN_ANSWERS_MAX:
+                raise ssl.SSLError(1, "it has much to be answered, and does not read that")
+
+    def _take(self, view: memoryview) -> int:
         taken, size = 0, len(view)
-        while taken < size:
+        while taken < size and self._error is None:
             try:
                 count = _read_into(self._tls, view[taken:])
             except ssl.SSLWantReadError:
@@ -104,18 +119,23 @@ class TlsStream:
                 continue
             except (ssl.SSLEOFError, ssl.SSLZeroReturnError):
                 count = 0
+            except ssl.SSLError as error:
+                self._error = error  # and what came before it is taken first
+                count = 0
             if not count:
-                self._is_used_up = True
+                self._is_used_up = False  # nothing more will come that says so
                 break
             taken += count
-        self.flush()  # what the protocol itself answers, to a new key
+        if self._error is not None and not taken:
+            raise self._error
         return taken
 
     def _receive_some(self, size: int) -> None:
         """Raises `BlockingIOError` if nothing is there."""
-        if not self.may_receive:
+        if self.may_receive <= 0:
             raise BlockingIOError
-        received = self._socket.recv(min(size, _AT_A_TIME))
+        received = self._socket.recv(min(size, _RECEIVED_AT_A_TIME, self.may_receive))
+        self.may_receive -= len(received)
         if received:
             self._received = memoryview(received)
             self._feed()
@@ -139,7 +159,7 @@ class TlsStream:
         has not been sent."""
         if not self.flush():
             raise BlockingIOError
-        rest = memoryview(data)[:_AT_A_TIME]
+        rest = memoryview(data)[:_SENT_AT_A_TIME]
         taken = 0
         while taken < len(rest):
             taken += self._tls.write(rest[taken : taken + _RECORD_CONTENT_MAX])
@@ -149,13 +169,15 @@ class TlsStream:
 
     def sendmsg(self, parts: Sequence[bytes]) -> int:
         """As a socket's."""
+        if not self.flush():
+            raise BlockingIOError
         return self.send(b"".join(parts))
 
     def send_file(self, descriptor: int, position: int, size: int) -> int:
         """Send from a file, which is read for it: how much was taken; 0 if it ends there."""
         if not self.flush():
             raise BlockingIOError
-        return self.send(os.pread(descriptor, min(size, _AT_A_TIME), position))
+        return self.send(os.pread(descriptor, min(size, _SENT_AT_A_TIME), position))
 
     def flush(self) -> bool:
         """Send what is encrypted, as far as the socket takes it; whether all is gone."""
@@ -170,12 +192,12 @@ class TlsStream:
         return True
 
     def close(self) -> None:
-        """Say that this is the end, if the socket takes that, and close it."""
-        if self.is_open and not self.unsent_bytes:
-            with suppress(OSError):
+        """Say that this is the end, or why it is, if the socket takes that, and close it."""
+        with suppress(OSError):
+            if self.flush() and self.is_open:
                 self._tls.unwrap()
-            with suppress(OSError):
-                self.flush()
+        with suppress(OSError):
+            self.flush()
         self._socket.close()
 
 

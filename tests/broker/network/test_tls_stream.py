@@ -15,7 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.client.security.tls_proxy import CERTIFICATES
-from tidemark.broker.network.tls_stream import RECORD_BYTES_MAX, TlsStream
+from tidemark.broker.network.tls_stream import RECORD_BYTES_MAX, TURN_BYTES_MAX, TlsStream
 
 SMALL_BYTES = 4096
 
@@ -114,10 +114,10 @@ def test_what_the_client_sends_is_received_byte_for_byte(
             peer.hand_over(cuts[turn % len(cuts)])
             found += _received(peer.stream, rooms[turn % len(rooms)])
             # Nothing may be asked of the socket that has none.
-            peer.stream.may_receive = False
+            peer.stream.may_receive = 0
             while peer.stream.has_received:
                 found += _received(peer.stream, rooms[turn % len(rooms)])
-            peer.stream.may_receive = True
+            peer.stream.may_receive = TURN_BYTES_MAX
             turn += 1
         assert found == data
 
@@ -160,14 +160,14 @@ def test_what_is_sent_comes_byte_for_byte_through_a_socket_that_takes_little(
 
 def test_what_has_come_is_taken_without_asking_the_socket_for_more(peer: Peer) -> None:
     peer.shake_hands()
-    peer.stream.may_receive = False
+    peer.stream.may_receive = 0
     peer.tls.write(bytes(1000))
     peer.hand_over()
     assert _received(peer.stream, 1000) == b""
-    peer.stream.may_receive = True
+    peer.stream.may_receive = TURN_BYTES_MAX
     assert len(_received(peer.stream, 600)) == 600
     assert peer.stream.has_received
-    peer.stream.may_receive = False
+    peer.stream.may_receive = 0
     assert len(_received(peer.stream, 600)) == 400
 
 
@@ -207,8 +207,8 @@ def test_the_end_is_the_end_said_or_not(peer: Peer, is_said: bool) -> None:
     peer.wire.shutdown(socket.SHUT_WR)
     view = memoryview(bytearray(100))
     assert peer.stream.recv_into(view) == 4
-    assert peer.stream.recv_into(view) == 0
-    assert not peer.stream.has_received
+    assert peer.stream.has_received == is_said, "nothing else tells of it"
+    assert [peer.stream.recv_into(view) for _ in range(2)] == [0, 0]
 
 
 def test_who_closes_says_so(peer: Peer) -> None:
@@ -230,6 +230,36 @@ def test_who_breaks_the_handshake_is_told_why(peer: Peer) -> None:
     with pytest.raises(ssl.SSLError):
         peer.stream.shake_hands()
     assert peer.wire.recv(100)[:1] == b"\x15", "an alert"
+
+
+def test_no_more_is_received_at_a_time_than_may_be(peer: Peer) -> None:
+    peer.shake_hands()
+    peer.tls.write(bytes(2000))
+    peer.hand_over()
+    for left in (1500, 1000):
+        peer.stream.may_receive = left
+        view = memoryview(bytearray(4000))
+        if left == 1500:
+            with pytest.raises(BlockingIOError):
+                peer.stream.recv_into(view)
+            assert peer.stream.may_receive == 0
+        else:
+            assert peer.stream.recv_into(view) == 2000
+
+
+def test_what_came_before_a_broken_record_is_taken_first(peer: Peer) -> None:
+    peer.shake_hands()
+    while peer.take():
+        pass
+    peer.tls.write(b"whole")
+    peer.hand_over()
+    peer.wire.sendall(b"\x17\x03\x03\0\x20" + bytes(32))
+    view = memoryview(bytearray(100))
+    assert peer.stream.recv_into(view) == 5
+    assert peer.stream.has_received
+    with pytest.raises(ssl.SSLError):
+        peer.stream.recv_into(view)
+    assert peer.take(), "an alert"
 
 
 def test_a_record_that_was_changed_on_its_way_is_an_error(peer: Peer) -> None:

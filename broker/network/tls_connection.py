@@ -97,17 +97,18 @@ class TlsConnection(Connection):
                 self.close(ConnectionEnd.BY_CLIENT)
             case ssl.SSLError():
                 self._shared.metrics.bad_input[BadInput.FAILED_TLS].inc()
-                self._warn("failed TLS", _Failed(error))
+                self._warn("failed TLS", FailedTls(error))
                 self.close(ConnectionEnd.BAD_INPUT)
             case _:
                 super()._end_by(error)
 
 
-class _Failed(Exception):
-    """What OpenSSL says, in words."""
+class FailedTls(Exception):
+    """What OpenSSL says, or `TlsStream`, in words."""
 
     def __init__(self, error: ssl.SSLError) -> None:
-        reason = (error.reason or str(error)).replace("_", " ").lower()
+        # Those that OpenSSL has not raised have no reason at all.
+        reason = (getattr(error, "reason", None) or error.args[-1]).replace("_", " ").lower()
         hint = ""
         if "wrong version number" in reason or "http request" in reason:
             hint = "; it does not speak TLS (security.protocol=SSL or SASL_SSL)"

@@ -103,7 +103,7 @@ class TlsStream:
         finally:
             self.flush()  # what the protocol itself answers, to a new key, or to what is refused
             if self._outgoing.pending > _OWN_ANSWERS_MAX:
-                raise ssl.SSLError(1, "it has much to be answered, and does not read that")
+                raise ssl.SSLError(1, "it asks for answers of the protocol and reads none")
 
     def _take(self, view: memoryview) -> int:
         taken, size = 0, len(view)

@@ -19,6 +19,7 @@ from tests.client.security.tls_proxy import CERTIFICATES
 from tidemark.broker.config import BrokerSettings, load_settings
 from tidemark.broker.metrics import BadInput, ConnectionEnd
 from tidemark.broker.network.server_tls import ServerTls
+from tidemark.broker.network.tls_connection import FailedTls
 from tidemark.client import ClientSettings, Tls
 from tidemark.client.blocking import open_client
 from tidemark.protocol.errors import ConfigError, TidemarkError
@@ -237,6 +238,17 @@ def test_a_certificate_that_was_renewed_is_shown_to_who_comes_then(tmp_path: Pat
             time.sleep(0.1)
         before.sendall(request(1))
         assert answers(before, 1) == [1], "who came before is served on"
+
+
+@pytest.mark.parametrize(
+    ("error", "told"),
+    [
+        (ssl.SSLError(1, "of our own"), "no TLS: of our own"),
+        (ssl.SSLError("no number"), "no TLS: no number"),
+    ],
+)
+def test_an_error_that_openssl_has_not_raised_has_words_too(error: ssl.SSLError, told: str) -> None:
+    assert str(FailedTls(error)) == told
 
 
 @pytest.mark.parametrize(

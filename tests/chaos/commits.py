@@ -1,7 +1,10 @@
 """Whether what a group has committed ever goes back.
 
 Members begin where the group has committed and commit only what they have read since, so no member
-has a reason to commit a lower offset than one that was acknowledged before.
+has a reason to commit a lower offset than one that was acknowledged before. But a commit that had
+no answer may be done late: its connection was cut, its client has gone on by another, and what the
+network still held of it comes once the cut is over. Commits have no sequence, so nobody can tell
+that it is old, in Kafka neither.
 """
 
 from __future__ import annotations
@@ -42,22 +45,25 @@ class Commits:
 
     made: list[Commit] = field(default_factory=list)
     seen: list[Committed] = field(default_factory=list)
+    unanswered: list[Commit] = field(default_factory=list)
+    """What was asked for, and may have been done at any time since."""
 
     def regressions(self) -> Iterator[str]:
         """Where somebody saw, or was allowed to make, a commit below one known before."""
         steps: list[_Step] = [*self.made, *self.seen]
         for partition in sorted({step.partition for step in steps}):
-            yield from _of([step for step in steps if step.partition == partition])
+            late = {each.offset for each in self.unanswered if each.partition == partition}
+            yield from _of([step for step in steps if step.partition == partition], late)
 
 
-def _of(steps: list[_Step]) -> Iterator[str]:
+def _of(steps: list[_Step], late: set[int]) -> Iterator[str]:
     ended = sorted(steps, key=attrgetter("ended"))
     at, highest = 0, 0
     for step in sorted(steps, key=attrgetter("started")):
         while at < len(ended) and ended[at].ended < step.started:
             highest = max(highest, ended[at].offset)
             at += 1
-        if step.offset < highest:
+        if step.offset < highest and not (isinstance(step, Committed) and step.offset in late):
             who = f"{step.client} committed" if isinstance(step, Commit) else "the group was told"
             yield (
                 f"{who} {step.offset} of partition {step.partition} at {step.started:.3f}, "

@@ -29,3 +29,12 @@ def test_what_overlaps_may_come_in_any_order() -> None:
 def test_partitions_do_not_mix() -> None:
     commits = Commits(made=[Commit("a", 0, 5, 1.0, 2.0)], seen=[Committed(1, 0, 3.0, 3.1)])
     assert list(commits.regressions()) == []
+
+
+def test_a_commit_without_an_answer_may_be_seen_late() -> None:
+    unanswered = [Commit("a", 0, 4, 0.5, 0.9)]
+    made = [Commit("a", 0, 5, 1.0, 2.0)]
+    for offset, count in ((4, 0), (3, 1)):
+        seen = [Committed(0, offset, 2.5, 2.6)]
+        commits = Commits(made=made, seen=seen, unanswered=unanswered)
+        assert len(list(commits.regressions())) == count

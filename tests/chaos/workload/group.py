@@ -124,8 +124,12 @@ class GroupRun:
         offsets = [TopicPartition(self._topic, n, offset) for n, offset in position.items()]
         try:
             done = consumer.commit(offsets=offsets, asynchronous=False)
-        except KafkaException:
-            return  # It may have happened; nothing is promised.
+        except KafkaException:  # It may have happened, or happen yet; nothing is promised.
+            ended = time.monotonic()
+            unanswered = [Commit(client, n, at, started, ended) for n, at in position.items()]
+            with self._lock:
+                self.commits.unanswered += unanswered
+            return
         ended = time.monotonic()
         with self._lock:
             for each in done or ():

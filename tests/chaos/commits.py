@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from operator import attrgetter
-from typing import TypeAlias
+from typing import Final, TypeAlias
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +36,9 @@ class Committed:
     ended: float
 
 
+RETRIED_SECONDS: Final = 1.0
+"""A commit that took longer may have been sent twice, and its first sending be on its way."""
+
 _Step: TypeAlias = Commit | Committed
 
 
@@ -52,7 +55,9 @@ class Commits:
         """Where somebody saw, or was allowed to make, a commit below one known before."""
         steps: list[_Step] = [*self.made, *self.seen]
         for partition in sorted({step.partition for step in steps}):
-            late = {each.offset for each in self.unanswered if each.partition == partition}
+            again = [each for each in self.made if each.ended - each.started > RETRIED_SECONDS]
+            maybe = [*self.unanswered, *again]
+            late = {each.offset for each in maybe if each.partition == partition}
             yield from _of([step for step in steps if step.partition == partition], late)
 
 

@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Final
 
 from benchmarks.harness import Row, aim_of, figure
-from benchmarks.report.kept import Result
+from benchmarks.report.kept import Result, newest_rows
 
 RUNS_MAX: Final = 9
 _SHARE_MIN: Final = 0.25
@@ -22,12 +22,8 @@ Case = tuple[str, str]
 
 def aimed_at(results: Sequence[Result]) -> dict[Case, Row]:
     """Each figure that has an aim, of the newest result that has it."""
-    found: dict[Case, Row] = {}
-    for result in results:
-        for row in result.rows:
-            if row.aim is not None:
-                found.setdefault((row.question, row.case), row)
-    return found
+    newest = (row for row, _ in newest_rows(results))
+    return {(row.question, row.case): row for row in newest if row.aim is not None}
 
 
 def large_runs(results: Sequence[Result]) -> list[Result]:

@@ -38,3 +38,10 @@ def test_a_commit_without_an_answer_may_be_seen_late() -> None:
         seen = [Committed(0, offset, 2.5, 2.6)]
         commits = Commits(made=made, seen=seen, unanswered=unanswered)
         assert len(list(commits.regressions())) == count
+
+
+def test_one_that_took_long_may_have_been_sent_twice_and_be_seen_late_too() -> None:
+    for ended, count in ((3.0, 0), (0.9, 1)):
+        made = [Commit("a", 0, 4, 0.5, ended), Commit("a", 0, 5, 3.1, 3.2)]
+        commits = Commits(made=made, seen=[Committed(0, 4, 3.5, 3.6)])
+        assert len(list(commits.regressions())) == count

@@ -21,7 +21,8 @@ from tidemark.broker.network.calls import Answered, Call
 from tidemark.broker.network.reactor import READABLE, WRITABLE
 from tidemark.broker.network.receive_buffer import ReceiveBuffer
 from tidemark.broker.network.requests import Line, NotNow, Session, Unanswerable
-from tidemark.broker.network.send_queue import Part, SendQueue, Wire
+from tidemark.broker.network.send_queue import Part, SendQueue
+from tidemark.broker.network.wire import Wire
 from tidemark.partitions.storage.refusals import was_not_asked
 from tidemark.protocol.errors import FrameTooLarge, ProtocolError, UnsupportedVersion
 from tidemark.protocol.values import dataclass

@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 from typing import Final
 
-from tidemark.broker.network.send_queue import Wire
+from tidemark.broker.network.wire import Wire
 from tidemark.protocol.errors import FrameTooLarge
 
 FIRST_BYTES: Final = 16 * 1024

@@ -13,6 +13,8 @@ from collections import deque
 from collections.abc import Sequence
 from typing import Final, Protocol, TypeAlias
 
+from tidemark.broker.network.wire import Wire
+
 # How much one connection may send before the others have their turn.
 TURN_BYTES_MAX: Final = 4 * 1024 * 1024
 # How many small responses go into one system call (Linux takes 1,024).
@@ -30,16 +32,6 @@ class FileSlice(Protocol):
 
 
 Part: TypeAlias = bytes | FileSlice
-
-
-class Wire(Protocol):
-    """What a connection sends to and receives from: a socket, not blocking, or TLS over one."""
-
-    def fileno(self) -> int: ...
-    def recv_into(self, buffer: memoryview, /) -> int: ...
-    def send(self, data: bytes | memoryview, /) -> int: ...
-    def sendmsg(self, parts: list[bytes], /) -> int: ...
-    def close(self) -> None: ...
 
 
 class SendQueue:

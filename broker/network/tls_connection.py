@@ -10,8 +10,9 @@ from tidemark.broker.metrics import BadInput, ConnectionEnd
 from tidemark.broker.network.connection import Connection
 from tidemark.broker.network.reactor import READABLE
 from tidemark.broker.network.requests import Session
-from tidemark.broker.network.send_queue import FileSlice, SendQueue, Wire, file_ended
+from tidemark.broker.network.send_queue import FileSlice, SendQueue, file_ended
 from tidemark.broker.network.tls_stream import TURN_BYTES_MAX, TlsStream
+from tidemark.broker.network.wire import Wire
 
 if TYPE_CHECKING:
     from tidemark.broker.network.connections import Connections

@@ -27,8 +27,8 @@ _RECEIVED_AT_A_TIME: Final = 64 * 1024
 _OWN_ANSWERS_MAX: Final = 64 * 1024
 """What the protocol itself has to answer, to a client that reads none of it."""
 TURN_BYTES_MAX: Final = 1024 * 1024
-"""So much one connection may receive before the others have their turn: records may be as short as
-a byte, or empty, and each takes microseconds."""
+"""So much one connection may receive each time that it is ready: records may be as short as a byte,
+or empty, and each takes microseconds."""
 _NOTHING: Final = memoryview(b"")
 
 
@@ -202,5 +202,5 @@ class TlsStream:
 
 
 def _read_into(tls: ssl.SSLObject, view: memoryview) -> int:
-    # With a buffer it tells how much there was; the stubs know only what it does without.
-    return tls.read(len(view), view)  # type: ignore[return-value, unused-ignore]
+    # With a buffer it tells how much there was.
+    return tls.read(len(view), view)  # type: ignore[return-value] # the stubs know it without one

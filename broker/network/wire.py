@@ -1,0 +1,16 @@
+"""What a connection's buffers are filled from and emptied into."""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+
+class Wire(Protocol):
+    """A socket that does not block, or TLS over one (`TlsStream`): it takes and gives what it can,
+    and raises `BlockingIOError` where that is nothing."""
+
+    def fileno(self) -> int: ...
+    def recv_into(self, buffer: memoryview, /) -> int: ...
+    def send(self, data: bytes | memoryview, /) -> int: ...
+    def sendmsg(self, parts: list[bytes], /) -> int: ...
+    def close(self) -> None: ...

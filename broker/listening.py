@@ -13,7 +13,7 @@ from typing import Final, TypeVar
 from tidemark.broker.config import Address, BrokerSettings
 from tidemark.broker.http import bind_http
 from tidemark.broker.network.accepting import BoundListener, bind
-from tidemark.broker.network.server_tls import ServerTls
+from tidemark.broker.network.listener_tls import listener_tls
 from tidemark.broker.peers import BoundPeerListener, bind_peers
 from tidemark.partitions.storage.refusals import was_not_asked
 from tidemark.protocol.values import dataclass
@@ -43,7 +43,7 @@ def open_listening(settings: BrokerSettings) -> Iterator[Listening]:
     shown.
     """
     listeners = settings.client_listeners()
-    tls = ServerTls(settings) if any(each.speaks_tls for each in listeners) else None
+    tls = listener_tls(settings) if any(each.speaks_tls for each in listeners) else None
     with ExitStack() as sockets:
         binding = _Binding()
         clients = [

@@ -16,8 +16,8 @@ from contextlib import suppress
 from typing import Final
 
 from tidemark.broker.config import Address, Listener
+from tidemark.broker.network.listener_tls import ListenerTls
 from tidemark.broker.network.reactor import READABLE, Reactor
-from tidemark.broker.network.server_tls import ServerTls
 from tidemark.broker.network.timers import Timers
 from tidemark.protocol.values import dataclass
 
@@ -48,7 +48,7 @@ class BoundListener:
 
     listener: Listener
     socket: socket.socket
-    tls: ServerTls | None = None
+    tls: ListenerTls | None = None
 
     @property
     def address(self) -> Address:
@@ -174,7 +174,7 @@ class Accepting:
             self._paused.pop()
 
 
-def bind(listener: Listener, tls: ServerTls | None = None) -> BoundListener:
+def bind(listener: Listener, tls: ListenerTls | None = None) -> BoundListener:
     """Bind a listener's socket. Raises `OSError`: the port is taken, or the address not ours."""
     host = listener.address.host or "0.0.0.0"
     family = socket.AF_INET6 if ":" in host else socket.AF_INET

@@ -15,12 +15,12 @@ from tidemark.broker.network.accepting import Accepting, BoundListener
 from tidemark.broker.network.connection import Connection, ConnectionLimits
 from tidemark.broker.network.descriptors import connections_max
 from tidemark.broker.network.dispatch import Dispatcher
+from tidemark.broker.network.listener_tls import ListenerTls
 from tidemark.broker.network.odd_events import OddEvents
 from tidemark.broker.network.reactor import Reactor
 from tidemark.broker.network.receive_buffer import MemoryBudget
 from tidemark.broker.network.requests import Session
 from tidemark.broker.network.same_machine import send_unpaced_if_near
-from tidemark.broker.network.server_tls import ServerTls
 from tidemark.broker.network.timers import Timers
 from tidemark.broker.network.tls_connection import TlsConnection
 from tidemark.broker.network.turn import Turn
@@ -67,7 +67,7 @@ class Connections:
         self._starved: dict[Connection, None] = {}
         # Who holds memory while others starve: since when, and how much it had sent by then.
         self._holding: dict[Connection, tuple[float, int]] = {}
-        self._tls = set[ServerTls]()
+        self._tls = set[ListenerTls]()
         self._ids = itertools.count(1)
         self._accepting = Accepting(reactor, timers, take=self._take, refused=self._refused)
 
@@ -128,7 +128,7 @@ class Connections:
         if bound.tls is None:
             connection = Connection(client, session, self)
         else:
-            connection = TlsConnection(client, session, self, bound.tls.context)
+            connection = TlsConnection(client, session, self, bound.tls.value)
         self._open[connection] = None
 
     def forget(self, connection: Connection, reason: ConnectionEnd) -> None:

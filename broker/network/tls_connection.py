@@ -7,32 +7,15 @@ import ssl
 from typing import TYPE_CHECKING
 
 from tidemark.broker.metrics import BadInput, ConnectionEnd
+from tidemark.broker.network.certificates import words_of
 from tidemark.broker.network.connection import Connection
 from tidemark.broker.network.reactor import READABLE
 from tidemark.broker.network.requests import Session
-from tidemark.broker.network.send_queue import FileSlice, SendQueue, file_ended
+from tidemark.broker.network.tls_send_queue import TlsSendQueue
 from tidemark.broker.network.tls_stream import TURN_BYTES_MAX, TlsStream
-from tidemark.broker.network.wire import Wire
 
 if TYPE_CHECKING:
     from tidemark.broker.network.connections import Connections
-
-
-class TlsSendQueue(SendQueue):
-    """What comes from files is read and encrypted: the kernel cannot send it by itself."""
-
-    __slots__ = ("_stream",)
-
-    def __init__(self, stream: TlsStream) -> None:
-        super().__init__()
-        self._stream = stream
-
-    def _send_slice(self, client: Wire, part: FileSlice) -> int:
-        at, size = part.position + self._at, len(part) - self._at
-        sent = self._stream.send_file(part.fileno(), at, size)
-        if sent == 0:
-            raise file_ended()
-        return sent
 
 
 class TlsConnection(Connection):
@@ -108,8 +91,7 @@ class FailedTls(Exception):
     """What OpenSSL says, or `TlsStream`, in words."""
 
     def __init__(self, error: ssl.SSLError) -> None:
-        # Those that OpenSSL has not raised have no reason at all.
-        reason = (getattr(error, "reason", None) or error.args[-1]).replace("_", " ").lower()
+        reason = words_of(error)
         hint = ""
         if "wrong version number" in reason or "http request" in reason:
             hint = "; it does not speak TLS (security.protocol=SSL or SASL_SSL)"

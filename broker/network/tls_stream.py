@@ -33,7 +33,7 @@ _NOTHING: Final = memoryview(b"")
 
 
 class TlsStream:
-    """The broker's side of one connection."""
+    """This side of one connection."""
 
     __slots__ = (
         "_error",
@@ -48,14 +48,17 @@ class TlsStream:
         "may_receive",
     )
 
-    def __init__(self, client: socket.socket, context: ssl.SSLContext) -> None:
-        self._socket = client
+    def __init__(
+        self, connected: socket.socket, context: ssl.SSLContext, *, has_dialed: bool = False
+    ) -> None:
+        """`has_dialed`: the connection was made from this side, which speaks first then."""
+        self._socket = connected
         self._incoming = ssl.MemoryBIO()
         self._outgoing = ssl.MemoryBIO()
         for memory in (self._incoming, self._outgoing):
             memory.write(bytes(RECORD_BYTES_MAX))
             memory.read()
-        self._tls = context.wrap_bio(self._incoming, self._outgoing, server_side=True)
+        self._tls = context.wrap_bio(self._incoming, self._outgoing, server_side=not has_dialed)
         self._received = _NOTHING  # and not given to OpenSSL
         self._unsent = _NOTHING
         self._error: ssl.SSLError | None = None

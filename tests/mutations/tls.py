@@ -4,7 +4,8 @@ from tests.mutations import Mutation
 
 _STREAM = "broker/network/tls_stream.py"
 _CONNECTION = "broker/network/tls_connection.py"
-_SERVER = "broker/network/server_tls.py"
+_SERVER = "broker/network/listener_tls.py"
+_FILES = "broker/network/certificates.py"
 _OF_STREAM = "tests/broker/network/test_tls_stream.py::"
 _OF_LISTENER = "tests/broker/network/test_tls.py::"
 _OF_CLIENTS = "tests/clients/test_tls.py::test_what_a_client_writes_it_reads"
@@ -70,7 +71,7 @@ MUTATIONS = (
     ),
     Mutation(
         name="a certificate that cannot be read leaves the one before it",
-        file=_SERVER,
+        file=_FILES,
         old="        except ConfigError as error:\n",
         new="        except KeyError as error:\n",
         killed_by=f"{_OF_LISTENER}test_a_certificate_that_was_renewed_is_shown_to_who_comes_then",

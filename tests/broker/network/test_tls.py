@@ -18,7 +18,7 @@ import pytest
 from tests.client.security.tls_proxy import CERTIFICATES
 from tidemark.broker.config import BrokerSettings, load_settings
 from tidemark.broker.metrics import BadInput, ConnectionEnd
-from tidemark.broker.network.server_tls import ServerTls
+from tidemark.broker.network.listener_tls import listener_tls
 from tidemark.broker.network.tls_connection import FailedTls
 from tidemark.client import ClientSettings, Tls
 from tidemark.client.blocking import open_client
@@ -273,7 +273,7 @@ def test_what_cannot_be_shown_is_told_before_anybody_is_served(
         **settings,
     }
     with pytest.raises(ConfigError, match=told):
-        ServerTls(_loaded(given))
+        listener_tls(_loaded(given))
 
 
 def _loaded(options: dict[str, str]) -> BrokerSettings:

@@ -15,6 +15,7 @@ from tidemark.broker.http import bind_http
 from tidemark.broker.network.accepting import BoundListener, bind
 from tidemark.broker.network.listener_tls import listener_tls
 from tidemark.broker.peers import BoundPeerListener, bind_peers
+from tidemark.broker.peers.peer_tls import peer_tls
 from tidemark.partitions.storage.refusals import was_not_asked
 from tidemark.protocol.values import dataclass
 
@@ -44,6 +45,7 @@ def open_listening(settings: BrokerSettings) -> Iterator[Listening]:
     """
     listeners = settings.client_listeners()
     tls = listener_tls(settings) if any(each.speaks_tls for each in listeners) else None
+    between_brokers = peer_tls(settings)
     with ExitStack() as sockets:
         binding = _Binding()
         clients = [
@@ -57,7 +59,7 @@ def open_listening(settings: BrokerSettings) -> Iterator[Listening]:
         peers = binding.attempt(
             _PEERS,
             settings.peer_listen,
-            partial(bind_peers, settings.peer_listen, settings.peer_advertise),
+            partial(bind_peers, settings.peer_listen, settings.peer_advertise, tls=between_brokers),
         )
         http = None
         if settings.http_listen is not None:

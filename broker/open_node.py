@@ -64,7 +64,9 @@ async def open_node(
             failed=fail_stop(parts),
         ) as services,
         _open_network(parts, services, handlers, peers, listeners) as network,
-        open_metadata(settings, services, network.own, network, handlers) as metadata,
+        open_metadata(
+            settings, services, network.own, network, handlers, ask=network.ask_to_join
+        ) as metadata,
         open_coordinator(
             settings,
             metadata.topics,

@@ -98,7 +98,8 @@ def serve(
 
     These addresses are this machine's own. Others are for a network that you trust: what is said is
     not encrypted unless the listener is called SSL or SASL_SSL, clients are asked who they are only
-    if there are users, and whoever reaches the address for other brokers can pose as one.
+    if there are users, and whoever reaches the address for other brokers can pose as one unless
+    they show each other certificates (peer.ssl.certificate.location).
 
     Every setting is also an environment variable, such as TIDEMARK_NUM_PARTITIONS.
     """

@@ -222,7 +222,10 @@ def _other_protocol(start: bytes) -> str | None:
     if start in _HTTP:
         return "it speaks HTTP; metrics and health have a port of their own (http.listen)"
     if start[:2] in _TLS:
-        return "it speaks TLS (security.protocol=SSL or SASL_SSL), and this side does not"
+        return (
+            "it speaks TLS, and this side does not (a client's security.protocol=SSL or SASL_SSL, "
+            "a broker's peer.ssl.certificate.location)"
+        )
     return None
 
 

@@ -96,6 +96,11 @@ def _security_problems(settings: BrokerSettings) -> Iterator[str]:
                 f"ssl.client.auth is {settings.ssl_client_auth}: name those who sign the clients' "
                 "certificates with ssl.ca.location"
             )
+    if (settings.peer_ssl_certificate_location is None) != (settings.peer_ssl_ca_location is None):
+        yield (
+            "brokers speak TLS among themselves with both peer.ssl.certificate.location and "
+            "peer.ssl.ca.location: each shows a certificate, and asks for one; set both, or neither"
+        )
     if not settings.users and any(each.requires_sasl for each in listeners):
         yield "a listener asks for SASL and there are no users: nobody could connect; add users"
 

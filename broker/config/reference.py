@@ -63,8 +63,8 @@ tidemark serve --node-id 2 --data-dir b --listen 127.0.0.1:9192 --peer-listen 12
 ```
 
 On several machines `peer.listen` has to be an address that the others reach; on every interface,
-`peer.advertise` says which. What is said there is neither encrypted nor proven: give it a network
-of its own.
+`peer.advertise` says which. Without TLS what is said there is neither encrypted nor proven: give it
+a network of its own, or the brokers [certificates](#tls-between-brokers).
 
 ## Users and passwords
 
@@ -104,7 +104,32 @@ What is advertised has to be a name that the certificate has. Clients then say
 `security.protocol=SASL_SSL`, and `ssl.ca.location` where a CA of your own has signed it. A
 certificate that is renewed in its file is shown to who connects from then on, without a restart.
 With `ssl.client.auth=required` only clients with a certificate by `ssl.ca.location` are let in.
-Between brokers nothing is encrypted.
+
+## TLS between brokers
+
+Each broker has a certificate, and one CA signs those of all of them and of nobody else: whoever
+shows a certificate of that CA may be any broker of the cluster, whatever name is in it.
+
+```toml
+peer.ssl.certificate.location = "/etc/tidemark/peer.pem"
+peer.ssl.key.location = "/etc/tidemark/peer.key"
+peer.ssl.ca.location = "/etc/tidemark/peers-ca.pem"
+```
+
+With openssl, the CA once, and the rest for each broker:
+
+```sh
+openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -days 3650 \\
+    -subj "/CN=brokers of tides" -addext keyUsage=critical,keyCertSign \\
+    -keyout peers-ca.key -out peers-ca.pem
+openssl req -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes \\
+    -subj "/CN=broker 1" -keyout peer.key -out peer.csr
+openssl x509 -req -in peer.csr -CA peers-ca.pem -CAkey peers-ca.key -CAcreateserial -days 365 \\
+    -out peer.pem
+```
+
+A cluster that is there already is restarted twice, broker by broker: first with these and
+`peer.ssl.required=false`, which takes connections of either kind; then without that.
 """
 
 _TOPIC_DEFAULTS = """\

@@ -52,12 +52,11 @@ from tidemark.broker.metadata.neighbours import Neighbours, Network
 from tidemark.broker.metadata.non_voters import keep_following
 from tidemark.broker.metadata.observer_keeping import keep_placing
 from tidemark.broker.metadata.observers import Observing, keep_observing
-from tidemark.broker.metadata.reception import Reception
+from tidemark.broker.metadata.reception import CallAddress, Reception
 from tidemark.broker.metadata.topic_creation import Placing
 from tidemark.broker.metadata.topics import Topics
 from tidemark.broker.metadata.voters import keep_voters
 from tidemark.broker.peers.calls import PeerHandler
-from tidemark.broker.peers.joining import ask_to_join
 from tidemark.broker.replicas.opening import close_replicas
 from tidemark.broker.replicas.replica import Replica
 from tidemark.broker.replicas.replica_parts import ReplicaServices
@@ -107,16 +106,19 @@ async def open_metadata(
     own: BrokerMetadata,
     network: Network,
     handlers: MutableMapping[type[Message], PeerHandler],
+    *,
+    ask: CallAddress,
 ) -> AsyncIterator[Metadata]:
     """The cluster's metadata, and all replicas that this broker hosts, as long as this block lasts.
 
-    `own` is this start of the broker as it registers; `handlers` gets what answers other brokers.
+    `own` is this start of the broker as it registers; `handlers` gets what answers other brokers;
+    `ask` asks whoever is at an address to let this one in.
     Raises `StorageError` for a directory that is another broker's or another cluster's, or cannot
     be read, and `OSError` if the disk does not take what has to be recorded. If the cluster refuses
     this broker later, the block ends with a `StorageError`.
     """
     machine = ClusterMachine()
-    identity = await _identify(settings, services, own)
+    identity = await _identify(settings, services, own, ask)
     await trio.to_thread.run_sync(restore, machine, services.state)
     network.enter(identity.cluster_id)
     neighbours = Neighbours(services, network, own)
@@ -127,7 +129,7 @@ async def open_metadata(
     hosting = Hosting(own.node_id, services, lambda: machine.state.version)
     try:
         parts = _Parts(
-            settings, services, own, network, identity, machine, neighbours, hosting, replica
+            settings, services, own, network, ask, identity, machine, neighbours, hosting, replica
         )
         handlers.update(parts.handlers())
         async with trio.open_nursery() as tasks:
@@ -158,7 +160,7 @@ async def open_metadata(
 
 
 async def _identify(
-    settings: BrokerSettings, services: ReplicaServices, own: BrokerMetadata
+    settings: BrokerSettings, services: ReplicaServices, own: BrokerMetadata, ask: CallAddress
 ) -> Identity:
     """The cluster that the directory belongs to, from now on if it belonged to none before."""
     state, path = services.state, services.directory.path
@@ -167,11 +169,11 @@ async def _identify(
         peers = await trio.to_thread.run_sync(stored_peers, state)
         known = {(peer.address.host, peer.address.port) for peer in peers.values()}
         strange = [each for each in settings.join if (each.host, each.port) not in known]
-        await refuse_another_cluster(own, identity.cluster_id, strange, ask_to_join, directory=path)
+        await refuse_another_cluster(own, identity.cluster_id, strange, ask, directory=path)
         return identity
     if settings.join:
         logger.info("asking to be taken in at %s", ", ".join(map(str, settings.join)))
-        welcome = await join(own, settings.join, ask_to_join, cluster_id=settings.cluster_id)
+        welcome = await join(own, settings.join, ask, cluster_id=settings.cluster_id)
         identity, peers = joiner(settings, welcome), peers_in(welcome)
     else:
         identity, peers = founder(settings), {}
@@ -188,6 +190,7 @@ class _Parts:
         services: ReplicaServices,
         own: BrokerMetadata,
         network: Network,
+        ask: CallAddress,
         identity: Identity,
         machine: ClusterMachine,
         neighbours: Neighbours,
@@ -218,7 +221,7 @@ class _Parts:
             Reception(
                 Address(own.peer.host, own.peer.port),
                 lambda: [*settings.join, *neighbours.addresses],
-                ask_to_join,
+                ask,
             ),
         )
         self._hosting = hosting

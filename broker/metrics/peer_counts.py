@@ -13,6 +13,7 @@ class PeerEnd(StrEnum):
 
     BY_PEER = "by_peer"
     BAD_INPUT = "bad_input"
+    FAILED_TLS = "failed_tls"
     REFUSED = "refused"
     REPLACED = "replaced"
     OVERFLOW = "overflow"

@@ -20,6 +20,7 @@ from tidemark.broker.network.receive_buffer import MemoryBudget, ReceiveBuffer
 from tidemark.broker.network.same_machine import send_unpaced_if_near
 from tidemark.broker.network.send_queue import TURN_BYTES_MAX, SendQueue
 from tidemark.broker.network.turn import Turn
+from tidemark.broker.network.wire import Wire
 from tidemark.broker.peers.encoding import Frame
 from tidemark.broker.peers.outbox import Outbox
 from tidemark.protocol.errors import MalformedMessage, ProtocolError
@@ -41,7 +42,7 @@ _UNACKNOWLEDGED_MS: Final = 4_000
 _KEEPALIVE_SECONDS: Final = 2
 # What the kernel takes beyond what is on its way. The rest waits here, where the urgent overtakes.
 _KERNEL_UNSENT_BYTES: Final = 256 * 1024
-_GONE: Final = EPOLLERR | EPOLLHUP
+GONE: Final = EPOLLERR | EPOLLHUP
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,6 +83,7 @@ class FrameSocket:
         "_owner",
         "_services",
         "_socket",
+        "_wire",
         "address",
         "is_closed",
     )
@@ -95,6 +97,7 @@ class FrameSocket:
         self._owner = owner
         self._services = services
         self._socket = connected
+        self._wire: Wire = connected
         self._descriptor = connected.fileno()
         self._outbox = Outbox()
         self._out = SendQueue()
@@ -172,7 +175,7 @@ class FrameSocket:
         self.is_closed = True
         if not self._is_frozen:
             self._services.reactor.remove(self._descriptor)
-        self._socket.close()
+        self._wire.close()
         self._buffer.release()
         self._outbox.release()
         self._out.release()
@@ -191,7 +194,7 @@ class FrameSocket:
         self.close(PeerEnd.OVERFLOW, f"{self.unsent_bytes} bytes are unsent: it does not read")
 
     def _on_ready(self, events: int) -> None:
-        if events & _GONE:
+        if events & GONE:
             self.close(PeerEnd.BY_PEER, self._error())
             return
         if events & WRITABLE:
@@ -209,17 +212,23 @@ class FrameSocket:
         """Run what may fail by the other side's doing, the network's or ours: the firewall."""
         try:
             action()
-        except ProtocolError as error:
-            self.refuse_input(error)
-        except OSError as error:
-            self.close(PeerEnd.BY_PEER, error.strerror or str(error))
         except Exception as error:
-            self._services.logger.exception("closing the connection of %s", self.address)
-            self.close(PeerEnd.ERROR, repr(error))
+            self._end_by(error)
+
+    def _end_by(self, error: Exception) -> None:
+        """To be called where it is being handled."""
+        match error:
+            case ProtocolError():
+                self.refuse_input(error)
+            case OSError():
+                self.close(PeerEnd.BY_PEER, error.strerror or str(error))
+            case _:
+                self._services.logger.exception("closing the connection of %s", self.address)
+                self.close(PeerEnd.ERROR, repr(error))
 
     def _receive(self) -> None:
         try:
-            received = self._buffer.receive(self._socket)
+            received = self._buffer.receive(self._wire)
         except BlockingIOError:
             return
         # Its budget is its own, so there is always room for a frame.
@@ -249,7 +258,7 @@ class FrameSocket:
         while is_gone and left > 0 and (self._outbox or self._out):
             self._services.metrics.sent_frames.inc(self._outbox.fill(self._out))
             before = self._out.size_bytes
-            is_gone = self._out.send(self._socket)
+            is_gone = self._out.send(self._wire)
             sent = before - self._out.size_bytes
             self._services.metrics.sent_bytes.inc(sent)
             left -= sent

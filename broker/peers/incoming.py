@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import socket
+import ssl
 from typing import Protocol
 
 import trio
@@ -11,7 +12,8 @@ from tidemark.broker.metrics.peer_counts import PeerEnd
 from tidemark.broker.peers.calls import CALLS_MAX
 from tidemark.broker.peers.decoding import decode
 from tidemark.broker.peers.encoding import Frame
-from tidemark.broker.peers.frame_socket import FrameSocket, SocketServices
+from tidemark.broker.peers.frame_socket import SocketServices
+from tidemark.broker.peers.tls_frame_socket import open_frame_socket
 from tidemark.partitions.replication.peer_messages import PeerMessage
 from tidemark.protocol.errors import ErrorCode, MalformedMessage, ProtocolError
 from tidemark.protocol.messages.peer.hello import HelloRequest, HelloResponse
@@ -46,7 +48,11 @@ class Incoming:
     __slots__ = ("_owner", "_socket", "calls", "identified", "incarnation", "node_id")
 
     def __init__(
-        self, accepted: socket.socket, owner: IncomingOwner, services: SocketServices
+        self,
+        accepted: socket.socket,
+        owner: IncomingOwner,
+        services: SocketServices,
+        tls: ssl.SSLContext | None = None,
     ) -> None:
         self.node_id: NodeId | None = None
         """Of the broker that has opened it, once that is known."""
@@ -56,7 +62,7 @@ class Incoming:
         self.identified = trio.Event()
         """Known who it is, or ended."""
         self._owner = owner
-        self._socket = FrameSocket(accepted, self, services)
+        self._socket = open_frame_socket(accepted, self, services, tls, has_dialed=False)
 
     @property
     def address(self) -> str:

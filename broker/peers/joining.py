@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import ssl
 from typing import Final, TypeVar
 
 import trio
+from trio.abc import Stream
 
 from tidemark.broker.peers.calls import lost
 from tidemark.broker.peers.dialing import connect
 from tidemark.broker.peers.hello import HostPort, Refusal
+from tidemark.broker.peers.peer_tls import PeerTls, why_no_tls
 from tidemark.broker.peers.versions import hello_of, with_what_to_do
 from tidemark.protocol.errors import ErrorCode, MalformedMessage, ProtocolError, RequestError
 from tidemark.protocol.frames import FrameDecoder
@@ -29,17 +32,30 @@ _READ_BYTES: Final = 64 * 1024
 _ID: Final = 1
 
 
-async def ask_to_join(address: HostPort, request: JoinRequest) -> JoinResponse:
+async def ask_to_join(
+    address: HostPort, request: JoinRequest, tls: PeerTls | None = None
+) -> JoinResponse:
     """Ask whoever is at `address`, once; how long that may take is the caller's to say.
 
     Raises `OSError` if nobody is there, `RequestError` if whoever is there hangs up, and
     `ProtocolError` if it does not speak as brokers do. One that has no version in common with this
     broker has refused, whether it says so or hangs up.
     """
+    if tls is None:
+        return await _ask(address, request, None)
     try:
-        return await _call(address, request, LAST_VERSION, JoinResponse)
+        return await _ask(address, request, tls.value.dialing)
     except RequestError:
-        reason = await _why_hung_up(address, request)
+        if tls.value.is_required:
+            raise
+    return await _ask(address, request, None)
+
+
+async def _ask(address: HostPort, request: JoinRequest, tls: ssl.SSLContext | None) -> JoinResponse:
+    try:
+        return await _call(address, request, LAST_VERSION, JoinResponse, tls)
+    except RequestError:
+        reason = await _why_hung_up(address, request, tls)
         if reason is None:
             raise
         return JoinResponse(
@@ -48,33 +64,50 @@ async def ask_to_join(address: HostPort, request: JoinRequest) -> JoinResponse:
         )
 
 
-async def _why_hung_up(address: HostPort, request: JoinRequest) -> str | None:
+async def _why_hung_up(
+    address: HostPort, request: JoinRequest, tls: ssl.SSLContext | None
+) -> str | None:
     """What whoever is there says of versions; `None` if that is not it."""
     try:
-        answered = await _call(address, hello_of(request), GREETING_VERSION, HelloResponse)
+        answered = await _call(address, hello_of(request), GREETING_VERSION, HelloResponse, tls)
     except (OSError, ProtocolError, RequestError):
         return None
     return answered.reason if answered.refusal == Refusal.VERSION else None
 
 
-async def _call(address: HostPort, request: Message, version: int, answer_type: type[M]) -> M:
+async def _call(
+    address: HostPort,
+    request: Message,
+    version: int,
+    answer_type: type[M],
+    tls: ssl.SSLContext | None,
+) -> M:
     connected = await connect([address])
     with connected:
-        stream = trio.SocketStream(trio.socket.from_stdlib_socket(connected))
+        stream: Stream = trio.SocketStream(trio.socket.from_stdlib_socket(connected))
+        if tls is not None:
+            stream = trio.SSLStream(stream, tls)
         parts = encode_peer_request(request, version, _ID)
         assert all(isinstance(part, bytes) for part in parts)
         try:
             await stream.send_all(b"".join(parts))  # type: ignore[arg-type]  # the line above
             frame = await _receive_frame(stream)
         except trio.BrokenResourceError as error:
-            raise lost(f"{address.host}:{address.port} has hung up") from error
+            why = f"{address.host}:{address.port} has hung up"
+            if isinstance(error.__cause__, ssl.SSLError):
+                why += f": {why_no_tls(error.__cause__)}"
+            elif tls is None:
+                why += (
+                    "; it may speak TLS (its peer.ssl.certificate.location), as this one does not"
+                )
+            raise lost(why) from error
     correlation_id, body = decode_peer_response_header(memoryview(frame))
     if correlation_id != _ID:
         raise MalformedMessage(f"an answer with correlation id {correlation_id}")
     return decode_body(answer_type, version, body)
 
 
-async def _receive_frame(stream: trio.SocketStream) -> bytes:
+async def _receive_frame(stream: Stream) -> bytes:
     decoder = FrameDecoder(_ANSWER_BYTES_MAX)
     while data := await stream.receive_some(_READ_BYTES):
         for frame in decoder.feed(data):

@@ -43,6 +43,7 @@ from tidemark.broker.peers.hello import (
 )
 from tidemark.broker.peers.incoming import Incoming
 from tidemark.broker.peers.outgoing import Outgoing
+from tidemark.broker.peers.peer_tls import PeerTls
 from tidemark.partitions.replication.peer_messages import PeerMessage
 from tidemark.partitions.state_machines.cluster_values import BrokerMetadata
 from tidemark.protocol.messages.peer.hello import HelloRequest, HelloResponse
@@ -87,6 +88,8 @@ class LinkServices:
     rng: Random
     frame_bytes_max: int
     belonging: Belonging
+    tls: PeerTls | None
+    """`None` where brokers speak without it."""
     is_stopping: bool = False
     """Connections end, and nobody is told any more."""
 
@@ -98,6 +101,7 @@ class Link:
         "_broken",
         "_held",
         "_incoming",
+        "_is_plain",
         "_last_refusal",
         "_mended",
         "_outgoing",
@@ -130,6 +134,8 @@ class Link:
         self._broken: str | None = None
         self._mended = trio.Event()  # or down
         self._last_refusal: str | None = None
+        # The next connection goes without TLS, which need not be and has just failed.
+        self._is_plain = False
         self._held: list[Incoming] = []
         services.sockets.metrics.up[node] = False
 
@@ -148,6 +154,10 @@ class Link:
         ):
             return Sighting(self._target.directory_id, 0)
         return self._seen
+
+    @property
+    def _needs_tls(self) -> bool:
+        return self._services.tls is not None and self._services.tls.value.is_required
 
     @property
     def _addresses(self) -> list[HostPort]:
@@ -212,6 +222,8 @@ class Link:
             return
         self._last_refusal = None
         outgoing.accept(response.version, response.incarnation)
+        if outgoing.is_plain and self._services.tls is not None:
+            logger.warning("broker %d is spoken to without TLS, in which it failed", self.node)
         self._see(Sighting(response.directory_id, response.incarnation))
         self._settle("")
         self._services.belonging.greeted(self.node, response.reason)
@@ -244,6 +256,9 @@ class Link:
     def outgoing_ended(self, outgoing: Outgoing, end: PeerEnd, reason: str) -> None:
         if self._outgoing is outgoing:
             self._outgoing = None
+            if outgoing.incarnation is None:
+                self.trouble = reason
+                self._is_plain = end is PeerEnd.FAILED_TLS and not self._needs_tls
             self._settle(reason)
 
     def incoming_ended(self, incoming: Incoming, end: PeerEnd, reason: str) -> None:
@@ -340,9 +355,16 @@ class Link:
             connected.close()
             return
         hello = hello_to(self.node, services.own, services.cluster_id)
+        tls = None if services.tls is None or self._is_plain else services.tls.value.dialing
+        self._is_plain = False
         try:
             outgoing = self._outgoing = Outgoing(
-                connected, hello, self, services.sockets, frame_bytes_max=services.frame_bytes_max
+                connected,
+                hello,
+                self,
+                services.sockets,
+                frame_bytes_max=services.frame_bytes_max,
+                tls=tls,
             )
         except OSError as error:  # there was no memory to watch another
             connected.close()

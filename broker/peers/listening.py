@@ -12,6 +12,7 @@ import trio
 
 from tidemark.broker.config import Address
 from tidemark.broker.network.reactor import READABLE, Reactor
+from tidemark.broker.peers.peer_tls import PeerTls
 from tidemark.protocol.values import dataclass
 
 _BACKLOG: Final = 128
@@ -29,6 +30,7 @@ class BoundPeerListener:
 
     socket: socket.socket
     advertised: Address
+    tls: PeerTls | None = None
 
     @property
     def address(self) -> Address:
@@ -37,7 +39,9 @@ class BoundPeerListener:
         return Address(host, port)
 
 
-def bind_peers(listen: Address, advertise: Address | None = None) -> BoundPeerListener:
+def bind_peers(
+    listen: Address, advertise: Address | None = None, *, tls: PeerTls | None = None
+) -> BoundPeerListener:
     """Bind it. Raises `OSError`: the port is taken, or the address not ours.
 
     What is advertised is what is listened on, if nothing else is said; port 0 is the bound one.
@@ -48,7 +52,8 @@ def bind_peers(listen: Address, advertise: Address | None = None) -> BoundPeerLi
     bound.setblocking(False)
     shown = advertise or listen
     port = shown.port or bound.getsockname()[1]
-    return BoundPeerListener(socket=bound, advertised=Address(shown.host or host, port))
+    advertised = Address(shown.host or host, port)
+    return BoundPeerListener(socket=bound, advertised=advertised, tls=tls)
 
 
 class Accepting:

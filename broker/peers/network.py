@@ -7,7 +7,6 @@ groups are, nor who leads what.
 from __future__ import annotations
 
 import logging
-import socket
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from functools import partial
@@ -18,6 +17,7 @@ import trio
 
 from tidemark.broker.background import open_background
 from tidemark.broker.config import Address
+from tidemark.broker.looks import next_look
 from tidemark.broker.metrics.peer_counts import PeerEnd, PeerMetrics
 from tidemark.broker.network.odd_events import OddEvents
 from tidemark.broker.network.reactor import Reactor
@@ -27,6 +27,7 @@ from tidemark.broker.peers.calls import PeerHandlers, answer_call, lost
 from tidemark.broker.peers.encoding import SharedFrames
 from tidemark.broker.peers.frame_socket import SocketServices
 from tidemark.broker.peers.hello import (
+    HostPort,
     Peer,
     Refusal,
     Sighting,
@@ -35,14 +36,17 @@ from tidemark.broker.peers.hello import (
     peer_address_of,
 )
 from tidemark.broker.peers.incoming import Incoming
-from tidemark.broker.peers.link import HELLO_SECONDS, Link, LinkServices, PeerEvents
+from tidemark.broker.peers.joining import ask_to_join
+from tidemark.broker.peers.link import Link, LinkServices, PeerEvents
 from tidemark.broker.peers.listening import Accepting, BoundPeerListener
+from tidemark.broker.peers.peer_tls import PeerTls
+from tidemark.broker.peers.strangers import Strangers
 from tidemark.broker.peers.versions import refused_join
 from tidemark.partitions.replication.peer_messages import PeerMessage
 from tidemark.partitions.state_machines.cluster_values import BrokerMetadata
 from tidemark.protocol.errors import MalformedMessage, ProtocolError
 from tidemark.protocol.messages.peer.hello import HelloRequest, HelloResponse
-from tidemark.protocol.messages.peer.join import JoinRequest
+from tidemark.protocol.messages.peer.join import JoinRequest, JoinResponse
 from tidemark.protocol.peer_frames import PeerHeader, is_spoken
 from tidemark.protocol.schema import Message
 from tidemark.protocol.types import NodeId
@@ -53,7 +57,8 @@ M = TypeVar("M", bound=Message)
 
 FRAME_BYTES_MAX: Final = 101 * 1024 * 1024
 """The largest batch that clients may send by default, and what is around it."""
-_STRANGERS_MAX: Final = 64
+# How often certificates are looked at.
+_RENEWAL_SECONDS: Final = 1.0
 # Of brokers that say they belong to the cluster, whether the cluster knows them or not.
 _NODES_MAX: Final = 1_000
 
@@ -75,7 +80,7 @@ class PeerNetwork:
         self._tasks = services.tasks
         self._links: dict[NodeId, Link] = {}
         self._dialing: dict[NodeId, trio.CancelScope] = {}
-        self._strangers: dict[Incoming, None] = {}
+        self.strangers = Strangers(services, self)
 
     @property
     def own(self) -> BrokerMetadata:
@@ -146,6 +151,10 @@ class PeerNetwork:
         assert isinstance(response, answer_type)
         return response
 
+    async def ask_to_join(self, address: HostPort, request: JoinRequest) -> JoinResponse:
+        """Ask whoever is at `address`, as `joining.ask_to_join` does."""
+        return await ask_to_join(address, request, self._services.tls)
+
     def cut(self, node: NodeId) -> None:
         """For tests: nothing passes to that broker or from it, and nobody is told."""
         self._link(node).cut()
@@ -153,34 +162,6 @@ class PeerNetwork:
     def heal(self, node: NodeId) -> None:
         """For tests: the end of `cut`. What was not delivered is lost, with its connection."""
         self._services.sockets.turn.run(self._link(node).heal)
-
-    def begin(self, accepted: socket.socket) -> None:
-        """Somebody has connected."""
-        if len(self._strangers) >= _STRANGERS_MAX:
-            accepted.close()
-            self._services.sockets.metrics.ended[PeerEnd.TOO_MANY].inc()
-            return
-        try:
-            incoming = Incoming(accepted, self, self._services.sockets)
-        except OSError as error:
-            # The kernel has no memory to watch another, say; nobody else is to suffer from it.
-            accepted.close()
-            self._services.sockets.metrics.ended[PeerEnd.ERROR].inc()
-            self._services.sockets.odd_events.warn(
-                "failed connections of brokers", "a connection was not taken: %s", error
-            )
-            return
-        self._strangers[incoming] = None
-        self._tasks.start_soon(self._expect_hello, incoming)
-
-    async def _expect_hello(self, incoming: Incoming) -> None:
-        while not incoming.identified.is_set():
-            with trio.move_on_after(HELLO_SECONDS):
-                await incoming.identified.wait()
-            if not (incoming.identified.is_set() or incoming.calls):
-                self._services.sockets.turn.run(
-                    partial(incoming.close, PeerEnd.NO_HELLO, "it has not said who it is")
-                )
 
     def greeted(self, incoming: Incoming, hello: HelloRequest) -> HelloResponse:
         """A Hello has come; the connection is taken or refused."""
@@ -190,7 +171,7 @@ class PeerNetwork:
         known = None if link is None else link.known
         refused = judge(hello, self.own, self._services.cluster_id, known)
         if refused is None:
-            self._strangers.pop(incoming)
+            self.strangers.forget(incoming)
             self._link(NodeId(hello.node_id)).take_in(incoming, hello)
         else:
             self._services.sockets.metrics.refused_hellos.inc()
@@ -237,7 +218,7 @@ class PeerNetwork:
             sockets.turn.run(partial(incoming.answer, header, response))
 
     def incoming_ended(self, incoming: Incoming, end: PeerEnd, reason: str) -> None:
-        self._strangers.pop(incoming, None)
+        self.strangers.forget(incoming)
         link = None if incoming.node_id is None else self._links.get(incoming.node_id)
         if link is not None:
             link.incoming_ended(incoming, end, reason)
@@ -247,8 +228,7 @@ class PeerNetwork:
         self._services.is_stopping = True
         for link in self._links.values():
             link.close(PeerEnd.STOPPING, "this broker stops")
-        for incoming in list(self._strangers):
-            incoming.close(PeerEnd.STOPPING, "this broker stops")
+        self.strangers.close()
 
     def _link(self, node: NodeId) -> Link:
         link = self._links.get(node)
@@ -260,6 +240,12 @@ class PeerNetwork:
 async def _keep_connected(link: Link, scope: trio.CancelScope) -> None:
     with scope:
         await link.keep_connected()
+
+
+async def _keep_renewed(tls: PeerTls) -> None:
+    while True:
+        await trio.sleep_until(next_look(_RENEWAL_SECONDS))
+        tls.renew()
 
 
 @asynccontextmanager
@@ -290,9 +276,12 @@ async def open_peer_network(
             rng=rng,
             frame_bytes_max=frame_bytes_max,
             belonging=Belonging(own.node_id),
+            tls=bound.tls,
         )
         network = PeerNetwork(services, address=bound.address, handlers=handlers)
-        accepting = Accepting(bound, network.begin, reactor, tasks)
+        accepting = Accepting(bound, network.strangers.begin, reactor, tasks)
+        if bound.tls is not None:
+            tasks.start_soon(_keep_renewed, bound.tls)
         try:
             yield network
         finally:

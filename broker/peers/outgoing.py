@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import socket
+import ssl
 from collections.abc import Iterable
 from typing import Final, Protocol
 
@@ -14,9 +15,9 @@ from tidemark.broker.peers.encoding import Frame, SharedFrames, encode
 from tidemark.broker.peers.frame_socket import (
     CALLS_BYTES_MAX,
     SMALL_CALL_BYTES_MAX,
-    FrameSocket,
     SocketServices,
 )
+from tidemark.broker.peers.tls_frame_socket import open_frame_socket
 from tidemark.partitions.replication.peer_messages import PeerMessage
 from tidemark.protocol.errors import ErrorCode, MalformedMessage, RequestError, TidemarkError
 from tidemark.protocol.messages.peer.hello import HelloRequest, HelloResponse
@@ -51,6 +52,7 @@ class Outgoing:
         "_socket",
         "ended_event",
         "incarnation",
+        "is_plain",
         "settled",
         "version",
     )
@@ -63,6 +65,7 @@ class Outgoing:
         services: SocketServices,
         *,
         frame_bytes_max: int,
+        tls: ssl.SSLContext | None = None,
     ) -> None:
         self.version = -1
         self.incarnation: int | None = None
@@ -70,10 +73,11 @@ class Outgoing:
         self.settled = trio.Event()
         """Taken, or ended."""
         self.ended_event = trio.Event()
+        self.is_plain = tls is None
         self._owner = owner
         self._frame_bytes_max = frame_bytes_max
         self._calls = PendingCalls()
-        self._socket = FrameSocket(connected, self, services)
+        self._socket = open_frame_socket(connected, self, services, tls, has_dialed=True)
         self._say(hello, GREETING_VERSION, _HELLO_ID)
 
     @property

@@ -23,6 +23,7 @@ from tidemark.broker.network.requests import RequestContext, Session
 from tidemark.broker.network.timers import Timers
 from tidemark.broker.network.turn import Turn
 from tidemark.broker.node import Node, SystemClock
+from tidemark.broker.peers import ask_to_join
 from tidemark.broker.peers.hello import Peer
 from tidemark.broker.reassigning.open_reassigning import Reassigning, open_reassigning
 from tidemark.broker.replicas.replica_parts import ReplicaServices
@@ -91,7 +92,9 @@ async def open_node(data_dir: Path, **settings: Any) -> AsyncIterator[Node]:  # 
                 odd_events=OddEvents(logging.getLogger("tests")),
                 failed=failures.append,
             ) as services,
-            open_metadata(given, services, _own(given, services), NoNetwork(), {}) as metadata,
+            open_metadata(
+                given, services, _own(given, services), NoNetwork(), {}, ask=ask_to_join
+            ) as metadata,
             open_coordinator(
                 given,
                 metadata.topics,

@@ -6,6 +6,8 @@ _STREAM = "broker/network/tls_stream.py"
 _CONNECTION = "broker/network/tls_connection.py"
 _SERVER = "broker/network/listener_tls.py"
 _FILES = "broker/network/certificates.py"
+_BETWEEN = "broker/peers/tls_frame_socket.py"
+_OF_BETWEEN = "tests/broker/peers/test_peer_tls.py::"
 _OF_STREAM = "tests/broker/network/test_tls_stream.py::"
 _OF_LISTENER = "tests/broker/network/test_tls.py::"
 _OF_CLIENTS = "tests/clients/test_tls.py::test_what_a_client_writes_it_reads"
@@ -75,5 +77,47 @@ MUTATIONS = (
         old="        except ConfigError as error:\n",
         new="        except KeyError as error:\n",
         killed_by=f"{_OF_LISTENER}test_a_certificate_that_was_renewed_is_shown_to_who_comes_then",
+    ),
+    Mutation(
+        name="who has no certificate of the CA is no broker",
+        file="broker/peers/peer_tls.py",
+        old="    context.verify_mode = ssl.CERT_REQUIRED\n",
+        new="    context.verify_mode = ssl.CERT_NONE\n",
+        killed_by=f"{_OF_BETWEEN}test_who_has_no_certificate_of_the_ca_is_no_broker",
+    ),
+    Mutation(
+        name="of another broker, too, what was received is taken though the socket is silent",
+        file=_BETWEEN,
+        old="            self._services.turn.after(self._receive_rest)\n",
+        new="            self._is_asked_again = False\n",
+        killed_by=f"{_OF_BETWEEN}test_the_rest_of_what_has_come_is_taken_though_the_socket_is_silent",
+    ),
+    Mutation(
+        name="for another broker, too, what is encrypted waits for the socket",
+        file=_BETWEEN,
+        old="        self._is_blocked |= self._stream.unsent_bytes > 0\n",
+        new="",
+        killed_by=f"{_OF_BETWEEN}test_what_the_socket_does_not_take_at_once_is_sent_later",
+    ),
+    Mutation(
+        name="brokers that speak without TLS are refused where it is required",
+        file="broker/peers/strangers.py",
+        old="        elif tls.value.is_required:\n",
+        new="        elif False:\n",
+        killed_by=f"{_OF_BETWEEN}test_who_begins_without_it_is_not_heard",
+    ),
+    Mutation(
+        name="a broker is dialed without TLS only where it is not required",
+        file="broker/peers/link.py",
+        old=" and not self._needs_tls\n",
+        new="\n",
+        killed_by=f"{_OF_BETWEEN}test_one_that_speaks_without_is_not_up_and_both_say_why",
+    ),
+    Mutation(
+        name="who begins without TLS is taken where it need not be spoken",
+        file="broker/peers/strangers.py",
+        old="            context = tls.value.taking if speaks_tls else None\n",
+        new="            context = tls.value.taking\n",
+        killed_by=f"{_OF_BETWEEN}test_where_it_is_not_required_each_is_spoken_to_as_it_can",
     ),
 )

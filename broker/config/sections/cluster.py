@@ -21,8 +21,8 @@ class Cluster:
         "peer.listen",
         AddressText(),
         Address("127.0.0.1", 9093),
-        "Where other brokers connect. Nothing there asks who they are, and whoever reaches it can "
-        "pose as one: keep it to a network of their own.",
+        "Where other brokers connect. Without `peer.ssl.certificate.location` nothing there asks "
+        "who they are, and whoever reaches it can pose as one: keep it to a network of their own.",
         section=_SECTION,
     )
     peer_advertise: Address | None = setting(  # noqa: RUF009 # makes an attrs field; frozen

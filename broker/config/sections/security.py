@@ -8,7 +8,7 @@ import attrs
 from tidemark.broker.config.fields import setting
 from tidemark.broker.config.kinds import File, Optionally, Text
 from tidemark.broker.config.users import User, Users
-from tidemark.partitions.state_machines.config_table import ListOf, OneOf
+from tidemark.partitions.state_machines.config_table import ListOf, OneOf, YesNo
 
 _SECTION: Final = "Security"
 
@@ -71,4 +71,45 @@ class Security:
         "Who signs the clients' certificates: a file in PEM.",
         section=_SECTION,
         aliases=("ssl.truststore.location",),
+    )
+    peer_ssl_certificate_location: Path | None = setting(  # noqa: RUF009 # as above
+        "peer.ssl.certificate.location",
+        Optionally(File()),
+        None,
+        "With it brokers speak TLS among themselves, and nothing else: what this one shows the "
+        "others, in PEM, the certificate first and then those that signed it. It is for both "
+        "sides of a connection (no `extendedKeyUsage`, or `serverAuth` and `clientAuth`), and is "
+        "read again when it changes.",
+        section=_SECTION,
+    )
+    peer_ssl_key_location: Path | None = setting(  # noqa: RUF009 # as above
+        "peer.ssl.key.location",
+        Optionally(File()),
+        None,
+        "Its key, in PEM; without it, the certificate's file has it too.",
+        section=_SECTION,
+    )
+    peer_ssl_key_password: str | None = setting(
+        "peer.ssl.key.password",
+        Optionally(Text()),
+        None,
+        "The password of an encrypted key.",
+        section=_SECTION,
+        is_secret=True,
+    )
+    peer_ssl_ca_location: Path | None = setting(  # noqa: RUF009 # as above
+        "peer.ssl.ca.location",
+        Optionally(File()),
+        None,
+        "Who signs the certificates of brokers, in PEM. Whoever has one may be any broker of the "
+        "cluster, whatever name is in it: take a CA that signs for nobody else.",
+        section=_SECTION,
+    )
+    peer_ssl_required: bool = setting(
+        "peer.ssl.required",
+        YesNo(),
+        True,
+        "Whether brokers have to speak TLS, where this one can. `false` is for while that is "
+        "turned on, broker by broker: who speaks without it is taken, too, and dialed.",
+        section=_SECTION,
     )

@@ -8,22 +8,37 @@ from random import Random
 from uuid import UUID
 
 import trio
+from trio.abc import Stream
 
-from tidemark.broker.config import Address
+from tests.client.security.tls_proxy import CERTIFICATES
+from tidemark.broker.config import Address, BrokerSettings
 from tidemark.broker.metrics.peer_counts import PeerMetrics
 from tidemark.broker.network.reactor import Reactor
 from tidemark.broker.network.turn import Turn
-from tidemark.broker.peers import Peer, PeerNetwork, bind_peers, open_peer_network
+from tidemark.broker.peers import Peer, PeerNetwork, bind_peers, joining, open_peer_network
 from tidemark.broker.peers.calls import PeerHandler
-from tidemark.broker.peers.hello import hello_to
+from tidemark.broker.peers.hello import HostPort, hello_to
+from tidemark.broker.peers.peer_tls import peer_tls
 from tidemark.partitions.replication.peer_messages import PeerMessage
 from tidemark.partitions.state_machines.cluster_values import BrokerAddress, BrokerMetadata
+from tidemark.protocol.messages.peer.join import JoinRequest, JoinResponse
 from tidemark.protocol.peer_frames import encode_peer_request
 from tidemark.protocol.schema import Message
 from tidemark.protocol.types import NodeId
 
 CLUSTER = "cluster"
+TLS = BrokerSettings(
+    peer_ssl_certificate_location=CERTIFICATES / "localhost.pem",
+    peer_ssl_ca_location=CERTIFICATES / "ca.pem",
+)
+PLAIN = BrokerSettings()
 _WAIT_SECONDS_MAX = 30
+
+
+class Wire:
+    """How brokers speak where a test does not say it, which the fixture `wire` decides."""
+
+    settings = PLAIN
 
 
 def directory(node: int) -> UUID:
@@ -108,9 +123,11 @@ async def open_one(
     handlers: Mapping[type[Message], PeerHandler] | None = None,
     listen: Address | None = None,
     frame_bytes_max: int = 101 * 1024 * 1024,
+    speaks: BrokerSettings | None = None,
 ) -> AsyncIterator[Broker]:
     broker = Broker(node)
-    bound = bind_peers(listen or Address("127.0.0.1", 0))
+    tls = peer_tls(speaks or Wire.settings)
+    bound = bind_peers(listen or Address("127.0.0.1", 0), tls=tls)
     own = BrokerMetadata(
         node_id=broker.node,
         directory_id=directory_id or directory(node),
@@ -155,12 +172,21 @@ def introduce(*brokers: Broker) -> None:
         broker.know(*brokers)
 
 
-async def raw(broker: Broker) -> trio.SocketStream:
-    """A connection of nobody in particular."""
-    return await trio.open_tcp_stream(*broker.address)
+async def raw(broker: Broker) -> Stream:
+    """A connection of nobody in particular, who speaks as brokers do."""
+    plain, tls = await trio.open_tcp_stream(*broker.address), peer_tls(Wire.settings)
+    if tls is None:
+        return plain
+    # As most do, it hangs up without a word.
+    return trio.SSLStream(plain, tls.value.dialing, https_compatible=True)
 
 
-async def read_to_end(stream: trio.SocketStream) -> bytes:
+async def ask_to_join(address: HostPort, request: JoinRequest) -> JoinResponse:
+    """As a broker would that speaks as the others do."""
+    return await joining.ask_to_join(address, request, peer_tls(Wire.settings))
+
+
+async def read_to_end(stream: Stream) -> bytes:
     """What comes until the other side hangs up, in order or not."""
     received = b""
     with suppress(trio.BrokenResourceError):

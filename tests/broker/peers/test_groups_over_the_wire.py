@@ -12,6 +12,8 @@ from tidemark.protocol.messages.peer.versions import LAST_VERSION
 from tidemark.protocol.peer_frames import decode_peer_header
 from tidemark.protocol.types import NodeId
 
+pytestmark = pytest.mark.usefixtures("wire")
+
 
 def travelled(message: PeerMessage) -> list[PeerMessage]:
     """What the other side makes of the frames."""

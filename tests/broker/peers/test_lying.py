@@ -26,6 +26,8 @@ from tidemark.protocol.messages.metadata import MetadataRequest
 from tidemark.protocol.messages.peer.versions import LAST_VERSION
 from tidemark.protocol.types import NodeId
 
+pytestmark = pytest.mark.usefixtures("wire")
+
 
 def frames_of(*messages: object) -> bytes:
     frames = encode(messages, LAST_VERSION)  # type: ignore[arg-type]  # messages of the test
@@ -116,7 +118,7 @@ async def test_half_a_frame_and_then_the_end_is_no_lie() -> None:
 async def test_a_stranger_that_says_nothing_is_hung_up_on(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("tidemark.broker.peers.network.HELLO_SECONDS", 0.02)
+    monkeypatch.setattr("tidemark.broker.peers.strangers.HELLO_SECONDS", 0.02)
     async with open_pair() as (one, two), await raw(one) as stranger:
         assert await read_to_end(stranger) == b""
         assert one.metrics.ended[PeerEnd.NO_HELLO].value == 1
@@ -124,7 +126,7 @@ async def test_a_stranger_that_says_nothing_is_hung_up_on(
 
 
 async def test_strangers_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("tidemark.broker.peers.network._STRANGERS_MAX", 2)
+    monkeypatch.setattr("tidemark.broker.peers.strangers._STRANGERS_MAX", 2)
     async with open_pair() as (one, two), await raw(one):
         for _ in range(3):
             async with await raw(one) as gone:
@@ -151,7 +153,8 @@ async def test_nobody_who_answers_a_hello_with_garbage_is_up() -> None:
         one.network.set_peers(
             {two.node: two.as_peer(), NodeId(3): Peer(Address("127.0.0.1", port))}
         )
-        while one.metrics.ended[PeerEnd.BAD_INPUT].value < 2:  # noqa: ASYNC110 # a count has no event
+        ended = one.metrics.ended
+        while ended[PeerEnd.BAD_INPUT].value + ended[PeerEnd.FAILED_TLS].value < 2:  # noqa: ASYNC110 # a count has no event
             await trio.sleep(0.005)
         await still_talking(one, two)
         tasks.cancel_scope.cancel()

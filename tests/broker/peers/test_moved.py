@@ -5,12 +5,14 @@ from uuid import UUID
 import pytest
 import trio
 
-from tests.broker.peers.brokers import CLUSTER, Broker, directory, open_one
+from tests.broker.peers.brokers import CLUSTER, Broker, ask_to_join, directory, open_one
 from tidemark.broker.config import Address
-from tidemark.broker.peers import Peer, ask_to_join
+from tidemark.broker.peers import Peer
 from tidemark.protocol.messages.peer.hello import PeerEndpoint
 from tidemark.protocol.messages.peer.join import JoinRequest
 from tidemark.protocol.types import NodeId
+
+pytestmark = pytest.mark.usefixtures("wire")
 
 NOBODY = Address("127.0.0.1", 1)
 

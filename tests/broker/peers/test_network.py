@@ -36,6 +36,8 @@ from tidemark.partitions.storage.slices import LogSlice
 from tidemark.protocol.messages.peer.versions import LAST_VERSION
 from tidemark.protocol.types import NodeId, Offset
 
+pytestmark = pytest.mark.usefixtures("wire")
+
 DOES_NOT_CONNECT = "it does not connect to this broker"
 
 
@@ -335,7 +337,9 @@ async def test_a_connection_that_is_reset_has_ended() -> None:
         stranger = await raw(one)
         await stranger.send_all(hello_of(2, one))
         assert await stranger.receive_some()
-        stranger.socket.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+        plain = stranger.transport_stream if isinstance(stranger, trio.SSLStream) else stranger
+        assert isinstance(plain, trio.SocketStream)
+        plain.socket.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
         await stranger.aclose()
         await wait_until(lambda: one.metrics.ended[PeerEnd.BY_PEER].value == 1)
         assert one.network._links[NodeId(2)]._incoming is None
@@ -485,5 +489,6 @@ async def test_names_are_resolved() -> None:
 
 
 async def wait_until(condition: Callable[[], bool]) -> None:
-    while not condition():  # noqa: ASYNC110 # counts have no events
-        await trio.sleep(0.005)
+    with trio.fail_after(20):
+        while not condition():  # noqa: ASYNC110 # counts have no events
+            await trio.sleep(0.005)

@@ -1,5 +1,6 @@
 #!/bin/sh
-# Makes the certificates here anew: a CA, a broker on localhost, a client, and a CA nobody knows.
+# Makes the certificates here anew: a CA, a broker on localhost, a client, and a CA nobody knows
+# that has signed for a broker, too.
 # The keys protect nothing; they are here so that tests need no OpenSSL.
 set -eu
 cd "$(dirname "$0")"
@@ -8,11 +9,13 @@ for name in ca stranger; do
         -subj "/CN=Tidemark's test $name" -addext keyUsage=critical,keyCertSign \
         -keyout "$name.key" -out "$name.pem"
 done
-for name in localhost client; do
+for name in localhost client impostor; do
+    signer=ca
+    [ $name = impostor ] && signer=stranger
     openssl req -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -subj "/CN=$name" \
         -keyout "$name.key" -out "$name.csr"
     printf 'subjectAltName=DNS:%s\n' "$name" >extensions
-    openssl x509 -req -in "$name.csr" -CA ca.pem -CAkey ca.key -CAcreateserial -days 36500 \
+    openssl x509 -req -in "$name.csr" -CA $signer.pem -CAkey $signer.key -CAcreateserial -days 36500 \
         -extfile extensions -out "$name.pem"
     cat "$name.key" >>"$name.pem"
 done

@@ -80,6 +80,8 @@ class PeerNetwork:
         self._tasks = services.tasks
         self._links: dict[NodeId, Link] = {}
         self._dialing: dict[NodeId, trio.CancelScope] = {}
+        # Who is starting belongs to its cluster before it has read who else does.
+        self._is_told = False
         self.strangers = Strangers(services, self)
 
     @property
@@ -113,6 +115,7 @@ class PeerNetwork:
         self._services.sockets.turn.run(partial(self._set_peers, peers))
 
     def _set_peers(self, peers: Mapping[NodeId, Peer]) -> None:
+        self._is_told = True
         for node in self._links.keys() - peers.keys():
             if node in self._dialing:
                 self._dialing.pop(node).cancel()
@@ -177,7 +180,7 @@ class PeerNetwork:
             self._services.sockets.metrics.refused_hellos.inc()
             if refused.refusal is not Refusal.NO_CLUSTER_YET:
                 self._warn_refused(incoming, refused.reason)
-        is_known = NodeId(hello.node_id) in self._dialing
+        is_known = NodeId(hello.node_id) in self._dialing or not self._is_told
         return answer(hello, self.own, refused, is_known=is_known)
 
     def _warn_refused(self, incoming: Incoming, reason: str | None) -> None:

@@ -395,4 +395,12 @@ MUTATIONS = (
         new="        if True:\n",
         killed_by="test_moved.py::test_who_is_not_the_broker_that_is_known_is_not_believed",
     ),
+    Mutation(
+        name="who is starting takes nobody for a stranger",
+        file="broker/peers/network.py",
+        old=" or not self._is_told\n",
+        new="\n",
+        killed_by="tests/broker/peers/test_network.py"
+        "::test_one_that_is_starting_takes_nobody_for_a_stranger",
+    ),
 )

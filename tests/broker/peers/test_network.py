@@ -291,6 +291,19 @@ async def test_one_that_all_others_have_left_says_so_once(
         assert len(said()) == 1
 
 
+async def test_one_that_is_starting_takes_nobody_for_a_stranger(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    """It belongs to the cluster, and has not read yet who else does."""
+    async with open_one(1) as one, open_one(2) as two:
+        one.network.registered()
+        one.know(two)
+        await wait_until(lambda: one.metrics.received_frames.value == 1)
+        assert "was removed" not in caplog.text
+        two.know(one)
+        await one.wait_up(two)
+
+
 async def test_one_that_is_not_registered_yet_is_no_stranger_for_that(
     caplog: pytest.LogCaptureFixture,
 ) -> None:

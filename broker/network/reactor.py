@@ -85,7 +85,10 @@ class Reactor:
     async def run(self) -> None:
         """Serve for ever."""
         while True:
-            await trio.lowlevel.wait_readable(self._epoll.fileno())
+            if self._turn.is_behind:
+                await trio.lowlevel.checkpoint()
+            else:
+                await trio.lowlevel.wait_readable(self._epoll.fileno())
             self._looked_at = now = perf_counter()
             self._lingering.woken(now)
             self._until, self._is_late = now + _SECONDS_MAX, False

@@ -9,20 +9,31 @@ What other threads have to tell is heard at the beginning of a turn, whichever c
 with much to do would else get to it late.
 """
 
+import logging
 from collections import deque
 from collections.abc import Callable
+from typing import Final
 
 import trio
 
+from tidemark.broker.network.odd_events import OddEvents
+
 Callback = Callable[[], None]
+
+_ROUNDS_MAX: Final = 10_000
+"""Whoever puts itself off again and again would have the loop for ever."""
+_ENDLESS: Final = "a turn comes to no end, and is interrupted for others (a bug): %s"
+
+logger = logging.getLogger(__name__)
 
 
 class Turn:
     """Runs callbacks in turns. Everything is on the loop's thread; callbacks must not raise."""
 
-    __slots__ = ("_after", "_last", "_open", "_released", "_told")
+    __slots__ = ("_after", "_last", "_odd_events", "_open", "_released", "_told")
 
     def __init__(self) -> None:
+        self._odd_events = OddEvents(logger)
         self._open = False
         self._after: list[Callback] = []
         self._last: list[Callback] = []
@@ -32,6 +43,12 @@ class Turn:
     @property
     def is_open(self) -> bool:
         return self._open
+
+    @property
+    def is_behind(self) -> bool:
+        """Whether something is put off to the end of this turn or, where this was one without an
+        end, to that of the next, which had better come soon."""
+        return bool(self._after or self._last)
 
     def run(self, callback: Callback) -> None:
         """Run `callback` as a turn, or as a part of the one that is running."""
@@ -99,13 +116,19 @@ class Turn:
             return
         try:
             # What is put off while finishing is done in the next round, until nothing is left.
-            while self._after or self._last:
+            for _ in range(_ROUNDS_MAX):
+                if not (self._after or self._last):
+                    return
                 if self._after:
                     callbacks, self._after = self._after, []
                 else:
                     callbacks, self._last = self._last, []
                 for callback in callbacks:
                     callback()
+            if self.is_behind:
+                self._odd_events.warn(
+                    "turns without an end", _ENDLESS, (self._after or self._last)[0]
+                )
         finally:
             self._open = False
 

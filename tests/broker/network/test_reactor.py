@@ -141,3 +141,43 @@ def test_who_is_served_beside_others_is_not_the_only_one(clock: list[float], oth
         ours.close()
         theirs.close()
     reactor.close()
+
+
+async def test_a_turn_without_an_end_keeps_nobody_from_being_served() -> None:
+    turn = Turn()
+    reactor, served = Reactor(turn), trio.Event()
+
+    def again() -> None:
+        turn.after(again)
+
+    ours, theirs = socket.socketpair()
+    with ours, theirs:
+        reactor.add(ours.fileno(), READABLE, lambda events: served.set())
+        async with trio.open_nursery() as tasks:
+            tasks.start_soon(reactor.run)
+            await trio.testing.wait_all_tasks_blocked()
+            turn.run(again)
+            theirs.send(b"x")
+            with trio.fail_after(20):
+                await served.wait()
+            tasks.cancel_scope.cancel()
+
+
+async def test_what_a_turn_has_left_is_done_though_nobody_is_ready() -> None:
+    turn, rounds, done = Turn(), 0, trio.Event()
+    reactor = Reactor(turn)
+
+    def again() -> None:
+        nonlocal rounds
+        rounds += 1
+        turn.after(again) if rounds < 15_000 else done.set()
+
+    ours, theirs = socket.socketpair()
+    with ours, theirs:
+        reactor.add(ours.fileno(), READABLE, lambda events: turn.after(again))
+        theirs.send(b"x")
+        async with trio.open_nursery() as tasks:
+            tasks.start_soon(reactor.run)
+            with trio.fail_after(20):
+                await done.wait()
+            tasks.cancel_scope.cancel()

@@ -1,3 +1,4 @@
+import pytest
 import trio
 from trio.testing import MockClock
 
@@ -42,6 +43,27 @@ def test_what_is_put_off_while_finishing_is_still_done_in_this_turn() -> None:
     turn.run(lambda: turn.after(lambda: turn.after(lambda: seen.append("second round"))))
     assert seen == ["second round"]
     assert not turn.is_open
+
+
+def test_what_puts_itself_off_for_ever_goes_on_in_the_next_turn(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    turn, rounds, seen = Turn(), 0, list[str]()
+
+    def again() -> None:
+        nonlocal rounds
+        rounds += 1
+        if rounds < 15_000:
+            turn.after(again)
+
+    turn.last(lambda: None)
+    turn.run(lambda: turn.after(again))
+    assert turn.is_behind
+    assert not turn.is_open
+    assert "test_what_puts_itself_off_for_ever" in caplog.text
+    turn.run(lambda: turn.last(lambda: seen.append("last")))
+    assert (rounds, seen) == (15_000, ["last"])
+    assert not turn.is_behind
 
 
 def test_the_last_things_come_when_nothing_is_left_of_what_was_put_off() -> None:

@@ -83,7 +83,7 @@ MUTATIONS = (
     Mutation(
         name="who has to show a certificate is not served without",
         file=_SERVER,
-        old="    context.verify_mode = _CLIENT_AUTH[settings.ssl_client_auth]\n",
+        old="        context.verify_mode = _CLIENT_AUTH[settings.ssl_client_auth]\n",
         new="",
         killed_by=f"{_OF_LISTENER}test_clients_show_a_certificate_where_one_is_required",
     ),

@@ -268,3 +268,38 @@ def test_a_record_that_was_changed_on_its_way_is_an_error(peer: Peer) -> None:
     peer.wire.sendall(record)
     with pytest.raises(ssl.SSLError):
         peer.stream.recv_into(memoryview(bytearray(100)))
+
+
+def test_records_of_one_byte_are_received(peer: Peer) -> None:
+    peer.shake_hands()
+    found = b""
+    for _ in range(20):
+        for _ in range(250):
+            peer.tls.write(b"x")
+        while peer.hand_over(4000):
+            found += _received(peer.stream, 20_000)
+        while peer.stream.has_received:
+            found += _received(peer.stream, 20_000)
+    assert found == b"x" * 5000
+
+
+def test_one_that_has_much_decrypted_for_nothing_is_cut_off(
+    peer: Peer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As a client does that asks for new keys, which Python's cannot."""
+    peer.shake_hands()
+
+    def yields_nothing(*_: object) -> int:
+        raise ssl.SSLWantReadError
+
+    monkeypatch.setattr("tidemark.broker.network.tls_stream._read_into", yields_nothing)
+    peer.tls.write(bytes(60_000))
+
+    def receive_all() -> None:
+        while peer.hand_over(4000):
+            with suppress(BlockingIOError):
+                peer.stream.recv_into(memoryview(bytearray(16_384)))
+
+    with pytest.raises(ssl.SSLError, match="hardly anything but what TLS says"):
+        receive_all()
+    assert peer.outgoing.pending > 20_000

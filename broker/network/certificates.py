@@ -42,26 +42,33 @@ class Certificates:
             names = f"{self.settings}.certificate.location {self.certificate}"
             if self.key is not None:
                 names += f", {self.settings}.key.location {self.key}"
-            raise ConfigError(f"{names}: {self._words(error)}") from error
+            raise ConfigError(f"{names}: {self._why_no_key(error)}") from error
         if self.ca is None:
             return
         try:
             context.load_verify_locations(self.ca)
         except (OSError, ValueError) as error:
             raise ConfigError(
-                f"{self.settings}.ca.location {self.ca}: {self._words(error)}"
+                f"{self.settings}.ca.location {self.ca}: {_why_not_read(error)}"
             ) from error
 
-    def _words(self, error: Exception) -> str:
-        """What is wrong with a file, and what it should be."""
-        if not isinstance(error, ssl.SSLError):
-            return (error.strerror if isinstance(error, OSError) else None) or str(error)
-        reason = words_of(error)
-        if "key values mismatch" in reason:
-            return "the key is not the certificate's"
-        if "bad decrypt" in reason or "bad password" in reason:
-            return f"the key is encrypted with another password than {self.settings}.key.password"
-        return f"{reason}: it has to be in PEM (of a keystore: openssl pkcs12 -in KEYSTORE -nodes)"
+    def _why_no_key(self, error: OSError | ValueError) -> str:
+        """OpenSSL has one error for all that may be wrong with a key, so it is looked at."""
+        if isinstance(error, ssl.SSLError):
+            if "key values mismatch" in words_of(error):
+                return "the key is not the certificate's"
+            certificate, key = (
+                file.read_text(errors="replace")
+                for file in (self.certificate, self.key or self.certificate)
+            )
+            if "-----BEGIN CERTIFICATE-----" in certificate:
+                if "PRIVATE KEY-----" not in key:
+                    name = f"{self.settings}.key.location"
+                    return f"there is no key in it: name the key's file, in PEM, with {name}"
+                if "ENCRYPTED" in key:
+                    is_wrong = "wrong" if self.key_password else "missing"
+                    return f"the key is encrypted, and {self.settings}.key.password is {is_wrong}"
+        return _why_not_read(error)
 
 
 class Renewed(Generic[T]):
@@ -100,6 +107,12 @@ def words_of(error: ssl.SSLError) -> str:
     """What OpenSSL says. Errors that it has not raised have no reason at all."""
     reason: str = getattr(error, "reason", None) or error.args[-1]
     return reason.replace("_", " ").lower()
+
+
+def _why_not_read(error: OSError | ValueError) -> str:
+    if not isinstance(error, ssl.SSLError):
+        return (error.strerror if isinstance(error, OSError) else None) or str(error)
+    return "it has to be in PEM (of a keystore: openssl pkcs12 -in KEYSTORE -nodes)"
 
 
 def _stamp(file: Path) -> tuple[int, int, int] | None:

@@ -29,6 +29,7 @@ from tidemark.testing import BlockingCluster, open_blocking_cluster
 
 CA: Final = str(CERTIFICATES / "ca.pem")
 CERTIFICATE: Final = CERTIFICATES / "localhost.pem"
+ENCRYPTED: Final = str(CERTIFICATES / "encrypted.pem")
 TRUSTING: Final = Tls(ca_file=CA)
 SECONDS_MAX: Final = 20
 LITTLE: Final = {"socket_send_buffer_bytes": "4096"}
@@ -256,7 +257,13 @@ def test_an_error_that_openssl_has_not_raised_has_words_too(error: ssl.SSLError,
     [
         ({"ssl.certificate.location": "/nowhere.pem"}, "No such file"),
         ({"ssl.certificate.location": __file__}, "it has to be in PEM"),
-        ({"ssl.certificate.location": CA}, "it has to be in PEM"),
+        ({"ssl.certificate.location": CA}, "there is no key in it: name the key's file"),
+        ({"ssl.certificate.location": ENCRYPTED}, "ssl.key.password is missing"),
+        (
+            {"ssl.certificate.location": ENCRYPTED, "ssl.key.password": "ebbs"},
+            "ssl.key.password is wrong",
+        ),
+        ({"ssl.key.location": "/nowhere.pem"}, "No such file"),
         (
             {"ssl.key.location": str(CERTIFICATES / "client.pem")},
             "the key is not the certificate's",
@@ -274,6 +281,15 @@ def test_what_cannot_be_shown_is_told_before_anybody_is_served(
     }
     with pytest.raises(ConfigError, match=told):
         listener_tls(_loaded(given))
+
+
+def test_a_key_that_its_password_opens_is_taken() -> None:
+    given = {
+        "listeners": "SSL://localhost:0",
+        "ssl.certificate.location": ENCRYPTED,
+        "ssl.key.password": "tides",
+    }
+    assert listener_tls(_loaded(given)).value.verify_mode is ssl.CERT_NONE
 
 
 def _loaded(options: dict[str, str]) -> BrokerSettings:

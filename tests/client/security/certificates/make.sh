@@ -19,4 +19,8 @@ for name in localhost client impostor; do
         -extfile extensions -out "$name.pem"
     cat "$name.key" >>"$name.pem"
 done
+# As localhost.pem, with a key that "tides" opens.
+openssl pkcs8 -topk8 -in localhost.key -passout pass:tides -out encrypted.key
+openssl x509 -in localhost.pem >encrypted.pem
+cat encrypted.key >>encrypted.pem
 rm ./*.key ./*.csr ./*.srl extensions

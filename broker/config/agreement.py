@@ -96,6 +96,18 @@ def _security_problems(settings: BrokerSettings) -> Iterator[str]:
                 f"ssl.client.auth is {settings.ssl_client_auth}: name those who sign the clients' "
                 "certificates with ssl.ca.location"
             )
+    if settings.peer_ssl_certificate_location is None and (
+        settings.peer_ssl_key_location or settings.peer_ssl_key_password
+    ):
+        yield (
+            "there is a peer.ssl.key and no peer.ssl.certificate.location: brokers would speak "
+            "without TLS; name the certificate, too"
+        )
+    if settings.peer_ssl_certificate_location is None and not settings.peer_ssl_required:
+        yield (
+            "peer.ssl.required is false and there is no peer.ssl.certificate.location: nothing is "
+            "spoken but plain; name a certificate, or leave it out"
+        )
     if (settings.peer_ssl_certificate_location is None) != (settings.peer_ssl_ca_location is None):
         yield (
             "brokers speak TLS among themselves with both peer.ssl.certificate.location and "

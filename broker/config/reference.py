@@ -130,6 +130,11 @@ openssl x509 -req -in peer.csr -CA peers-ca.pem -CAkey peers-ca.key -CAcreateser
 
 A cluster that is there already is restarted twice, broker by broker: first with these and
 `peer.ssl.required=false`, which takes connections of either kind; then without that.
+
+Files that change are read again, without a restart, for connections that begin from then on. For
+another CA: the new one behind the old one in every `peer.ssl.ca.location`, then new certificates,
+then the old CA out. A certificate that the others would not take is warned of, at the start and
+when it is read again.
 """
 
 _TOPIC_DEFAULTS = """\

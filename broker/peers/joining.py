@@ -45,10 +45,13 @@ async def ask_to_join(
         return await _ask(address, request, None)
     try:
         return await _ask(address, request, tls.value.dialing)
-    except RequestError:
+    except RequestError as error:
         if tls.value.is_required:
             raise
-    return await _ask(address, request, None)
+        try:
+            return await _ask(address, request, None)
+        except (ProtocolError, RequestError):
+            raise error from None
 
 
 async def _ask(address: HostPort, request: JoinRequest, tls: ssl.SSLContext | None) -> JoinResponse:
@@ -85,12 +88,13 @@ async def _call(
     connected = await connect([address])
     with connected:
         stream: Stream = trio.SocketStream(trio.socket.from_stdlib_socket(connected))
-        if tls is not None:
-            stream = trio.SSLStream(stream, tls)
         parts = encode_peer_request(request, version, _ID)
         assert all(isinstance(part, bytes) for part in parts)
         try:
-            await stream.send_all(b"".join(parts))  # type: ignore[arg-type]  # the line above
+            if tls is not None:
+                stream = trio.SSLStream(stream, tls, https_compatible=True)
+                await stream.do_handshake()
+            await stream.send_all(b"".join(parts))  # type: ignore[arg-type]  # as asserted
             frame = await _receive_frame(stream)
         except trio.BrokenResourceError as error:
             why = f"{address.host}:{address.port} has hung up"

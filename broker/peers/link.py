@@ -18,6 +18,7 @@ apart is to connect again, which is done without delay:
 from __future__ import annotations
 
 import logging
+import ssl
 from collections.abc import Iterable, Sequence
 from functools import partial
 from random import Random
@@ -101,7 +102,6 @@ class Link:
         "_broken",
         "_held",
         "_incoming",
-        "_is_plain",
         "_last_refusal",
         "_mended",
         "_outgoing",
@@ -134,8 +134,6 @@ class Link:
         self._broken: str | None = None
         self._mended = trio.Event()  # or down
         self._last_refusal: str | None = None
-        # The next connection goes without TLS, which need not be and has just failed.
-        self._is_plain = False
         self._held: list[Incoming] = []
         services.sockets.metrics.up[node] = False
 
@@ -155,9 +153,9 @@ class Link:
             return Sighting(self._target.directory_id, 0)
         return self._seen
 
-    @property
-    def _needs_tls(self) -> bool:
-        return self._services.tls is not None and self._services.tls.value.is_required
+    def _is_second_best(self, outgoing: Outgoing) -> bool:
+        """Whether it was tried only because TLS had failed."""
+        return outgoing.is_plain and self._services.tls is not None
 
     @property
     def _addresses(self) -> list[HostPort]:
@@ -222,7 +220,7 @@ class Link:
             return
         self._last_refusal = None
         outgoing.accept(response.version, response.incarnation)
-        if outgoing.is_plain and self._services.tls is not None:
+        if self._is_second_best(outgoing):
             logger.warning("broker %d is spoken to without TLS, in which it failed", self.node)
         self._see(Sighting(response.directory_id, response.incarnation))
         self._settle("")
@@ -256,9 +254,8 @@ class Link:
     def outgoing_ended(self, outgoing: Outgoing, end: PeerEnd, reason: str) -> None:
         if self._outgoing is outgoing:
             self._outgoing = None
-            if outgoing.incarnation is None:
+            if outgoing.incarnation is None and not self._is_second_best(outgoing):
                 self.trouble = reason
-                self._is_plain = end is PeerEnd.FAILED_TLS and not self._needs_tls
             self._settle(reason)
 
     def incoming_ended(self, incoming: Incoming, end: PeerEnd, reason: str) -> None:
@@ -342,7 +339,18 @@ class Link:
                 await self._wake.wait()
 
     async def _connect_once(self) -> None:
-        """Connect, and stay until that has ended."""
+        """Connect, and stay until that has ended. Where TLS fails and need not be, at once without
+        it: a broken link has to be mended soon."""
+        tls = self._services.tls
+        if tls is None:
+            await self._dial(None)
+            return
+        end = await self._dial(tls.value.dialing)
+        if end is PeerEnd.FAILED_TLS and not tls.value.is_required:
+            await self._dial(None)
+
+    async def _dial(self, tls: ssl.SSLContext | None) -> PeerEnd | None:
+        """Why what came about has ended; `None` if nothing did, or the broker had taken it."""
         services = self._services
         assert services.cluster_id is not None
         services.sockets.metrics.attempts.inc()
@@ -350,13 +358,11 @@ class Link:
             connected = await connect(self._addresses)
         except OSError as error:
             self._not_reached(error)
-            return
+            return None
         if self.is_cut:
             connected.close()
-            return
+            return None
         hello = hello_to(self.node, services.own, services.cluster_id)
-        tls = None if services.tls is None or self._is_plain else services.tls.value.dialing
-        self._is_plain = False
         try:
             outgoing = self._outgoing = Outgoing(
                 connected,
@@ -369,7 +375,7 @@ class Link:
         except OSError as error:  # there was no memory to watch another
             connected.close()
             self._not_reached(error)
-            return
+            return None
         try:
             with trio.move_on_after(HELLO_SECONDS):
                 await outgoing.settled.wait()
@@ -378,6 +384,7 @@ class Link:
             await outgoing.ended_event.wait()
         finally:
             self._close_in_turn(outgoing, PeerEnd.LEFT_OUT, "it does not belong to the cluster")
+        return outgoing.end if outgoing.incarnation is None else None
 
     def _not_reached(self, error: OSError) -> None:
         logger.debug("broker %d cannot be reached: %s", self.node, error)

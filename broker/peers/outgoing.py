@@ -50,6 +50,7 @@ class Outgoing:
         "_frame_bytes_max",
         "_owner",
         "_socket",
+        "end",
         "ended_event",
         "incarnation",
         "is_plain",
@@ -74,6 +75,8 @@ class Outgoing:
         """Taken, or ended."""
         self.ended_event = trio.Event()
         self.is_plain = tls is None
+        self.end: PeerEnd | None = None
+        """Why it has ended."""
         self._owner = owner
         self._frame_bytes_max = frame_bytes_max
         self._calls = PendingCalls()
@@ -135,6 +138,7 @@ class Outgoing:
         self._owner.answered(self, response)
 
     def ended(self, end: PeerEnd, reason: str) -> None:
+        self.end = end
         self.settled.set()
         self.ended_event.set()
         self._calls.fail_all(f"the connection to the other broker was lost: {reason}")

@@ -32,7 +32,7 @@ class Strangers:
     def begin(self, accepted: socket.socket) -> None:
         """Somebody has connected."""
         tls = self._services.tls
-        if len(self._waited_for) + self._silent >= _STRANGERS_MAX:
+        if len(self._waited_for) + self._silent >= _STRANGERS_MAX and not self._send_one_away():
             accepted.close()
             self._count(PeerEnd.TOO_MANY)
         elif tls is None:
@@ -51,18 +51,29 @@ class Strangers:
         for incoming in list(self._waited_for):
             incoming.close(PeerEnd.STOPPING, "this broker stops")
 
+    def _send_one_away(self) -> bool:
+        """Who has been silent longest, so that a broker, which is not, gets in beside any number of
+        others; false: all are being answered."""
+        for incoming in self._waited_for:
+            if not incoming.calls:
+                incoming.close(PeerEnd.TOO_MANY, "others are waiting, and it says nothing")
+                return True
+        return False
+
     async def _take_as_it_speaks(self, accepted: socket.socket, tls: PeerTls) -> None:
         speaks_tls: bool | None = None
         try:
             with trio.move_on_after(HELLO_SECONDS):
                 speaks_tls = await _begins_tls(accepted)
+            if speaks_tls is None:
+                self._count(PeerEnd.NO_HELLO)
+        except OSError as error:
+            self._failed(error)
         finally:
             self._silent -= 1
             if speaks_tls is None:
                 accepted.close()
-        if speaks_tls is None:
-            self._count(PeerEnd.NO_HELLO)
-        else:
+        if speaks_tls is not None:
             context = tls.value.taking if speaks_tls else None
             self._services.sockets.turn.run(partial(self._take, accepted, context))
 
@@ -70,12 +81,8 @@ class Strangers:
         try:
             incoming = Incoming(accepted, self._owner, self._services.sockets, tls)
         except OSError as error:
-            # The kernel has no memory to watch another, say; nobody else is to suffer from it.
             accepted.close()
-            self._count(PeerEnd.ERROR)
-            self._services.sockets.odd_events.warn(
-                "failed connections of brokers", "a connection was not taken: %s", error
-            )
+            self._failed(error)
             return
         self._waited_for[incoming] = None
         self._services.tasks.start_soon(self._expect_hello, incoming)
@@ -88,6 +95,13 @@ class Strangers:
                 self._services.sockets.turn.run(
                     partial(incoming.close, PeerEnd.NO_HELLO, "it has not said who it is")
                 )
+
+    def _failed(self, error: OSError) -> None:
+        """The kernel has no memory to watch another, say; nobody else is to suffer from it."""
+        self._count(PeerEnd.ERROR)
+        self._services.sockets.odd_events.warn(
+            "failed connections of brokers", "a connection was not taken: %s", error
+        )
 
     def _count(self, end: PeerEnd) -> None:
         self._services.sockets.metrics.ended[end].inc()

@@ -25,13 +25,13 @@ def open_frame_socket(
     if tls is None:
         return FrameSocket(connected, owner, services)
     stream = TlsStream(connected, tls, has_dialed=has_dialed)
-    return TlsFrameSocket(connected, owner, services, stream)
+    return TlsFrameSocket(connected, owner, services, stream, has_dialed=has_dialed)
 
 
 class TlsFrameSocket(FrameSocket):
     """Who has dialed has something to say first, and that begins the handshake."""
 
-    __slots__ = ("_is_asked_again", "_stream")
+    __slots__ = ("_has_dialed", "_is_asked_again", "_stream")
 
     def __init__(
         self,
@@ -39,8 +39,11 @@ class TlsFrameSocket(FrameSocket):
         owner: SocketOwner,
         services: SocketServices,
         stream: TlsStream,
+        *,
+        has_dialed: bool,
     ) -> None:
         super().__init__(connected, owner, services)
+        self._has_dialed = has_dialed
         self._wire = self._stream = stream
         self._out = TlsSendQueue(stream)
         self._is_asked_again = False
@@ -103,8 +106,9 @@ class TlsFrameSocket(FrameSocket):
         if not (isinstance(error, OSError) and is_of_tls):
             super()._end_by(error)
             return
-        reason = why_no_tls(error)
-        self._services.odd_events.warn(
-            "failed TLS of brokers", "closing the connection with %s: %s", self.address, reason
-        )
+        reason, warn = why_no_tls(error), self._services.odd_events.warn
+        if self._has_dialed:
+            warn("failed TLS with brokers", "no connection to %s: %s", self.address, reason)
+        elif self._stream.has_heard:  # or it has only looked whether somebody listens
+            warn("failed TLS of others", "closing the connection of %s: %s", self.address, reason)
         self.close(PeerEnd.FAILED_TLS, reason)

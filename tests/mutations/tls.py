@@ -125,8 +125,8 @@ MUTATIONS = (
     Mutation(
         name="a broker is dialed without TLS only where it is not required",
         file="broker/peers/link.py",
-        old=" and not self._needs_tls\n",
-        new="\n",
+        old=" and not tls.value.is_required:\n            await",
+        new=":\n            await",
         killed_by=f"{_OF_BETWEEN}test_one_that_speaks_without_is_not_up_and_both_say_why",
     ),
     Mutation(
@@ -135,5 +135,26 @@ MUTATIONS = (
         old="            context = tls.value.taking if speaks_tls else None\n",
         new="            context = tls.value.taking\n",
         killed_by=f"{_OF_BETWEEN}test_where_it_is_not_required_each_is_spoken_to_as_it_can",
+    ),
+    Mutation(
+        name="who has much decrypted for nothing is cut off",
+        file=_STREAM,
+        old="            self._credit_bytes -= min(len(received), RECORD_BYTES_MAX)\n",
+        new="            pass\n",
+        killed_by=f"{_OF_STREAM}test_one_that_has_much_decrypted_for_nothing_is_cut_off",
+    ),
+    Mutation(
+        name="what has content is not for nothing",
+        file=_STREAM,
+        old="            credit = self._credit_bytes + _BYTES_FOR_ONE * count\n",
+        new="            credit = self._credit_bytes + count\n",
+        killed_by=f"{_OF_STREAM}test_records_of_one_byte_are_received",
+    ),
+    Mutation(
+        name="strangers keep no broker out",
+        file="broker/peers/strangers.py",
+        old=" >= _STRANGERS_MAX and not self._send_one_away():\n",
+        new=" >= _STRANGERS_MAX:\n",
+        killed_by=f"{_OF_BETWEEN}test_a_broker_gets_in_beside_any_number_of_strangers",
     ),
 )

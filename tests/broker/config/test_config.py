@@ -239,6 +239,8 @@ def test_users_come_from_tables_or_from_text_and_passwords_do_not_show(tmp_path:
         ({"listeners": ":1,:2"}, "listeners has PLAINTEXT more than once"),
         ({"listeners": "PLAINTEXT://:1,OUTSIDE://:2"}, "listener OUTSIDE has no protocol"),
         ({"listeners": "SSL://:1"}, "a listener speaks TLS and there is no certificate"),
+        ({"peer.ssl.key.location": "k.pem"}, "there is a peer.ssl.key and no"),
+        ({"peer.ssl.required": "false"}, "peer.ssl.required is false and there is no"),
         ({"peer.ssl.ca.location": "ca.pem"}, "brokers speak TLS among themselves with both"),
         ({"peer.ssl.certificate.location": "c.pem"}, "brokers speak TLS among"),
         (

@@ -5,11 +5,13 @@ That everything else goes on as without is in the tests beside this one, which r
 
 from __future__ import annotations
 
+import errno
 import os
 import shutil
 import socket
 import ssl
 import struct
+from contextlib import AsyncExitStack
 from dataclasses import replace
 from itertools import permutations
 from pathlib import Path
@@ -183,7 +185,6 @@ async def test_who_has_no_certificate_of_the_ca_is_no_broker(
             await handshake(one, context_of(certificate))
         await wait_until(lambda: failed(one) == 1)
         assert told in caplog.text
-        assert "broker 3" not in str(one.told)
         one.send(two, heartbeat())
         await two.wait_messages(1)
 
@@ -288,6 +289,102 @@ async def test_who_says_nothing_is_hung_up_on_where_it_may_speak_either(
         await wait_until(lambda: one.metrics.ended[PeerEnd.BY_PEER].value == 1)
         assert one.metrics.ended[PeerEnd.NO_HELLO].value == 1
         assert one.network.strangers._silent == 0
+
+
+async def test_a_link_without_it_is_mended_as_soon_as_any(monkeypatch: pytest.MonkeyPatch) -> None:
+    """With TLS tried first, and no wait in between."""
+    monkeypatch.setattr("tidemark.broker.peers.dialing._FIRST_SECONDS", 1000.0)
+    either = attrs.evolve(TLS, peer_ssl_required=False)
+    async with open_one(1, speaks=PLAIN) as old, open_one(2, speaks=either) as two:
+        introduce(old, two)
+        await two.wait_up(old)
+        await old.wait_up(two)
+        assert two.metrics.attempts.value == 2
+
+
+async def test_where_nothing_helps_it_is_told_why_there_is_no_tls() -> None:
+    either = attrs.evolve(TRUSTS_STRANGERS, peer_ssl_required=False)
+    async with open_one(1) as one, open_one(2, speaks=either) as two:
+        introduce(one, two)
+        await wait_until(lambda: two.metrics.attempts.value >= 4)
+        assert "its certificate is not trusted" in two.network.trouble_with(one.node)
+        with pytest.raises(RequestError, match="its certificate is not trusted"):
+            await joining.ask_to_join(one.network.address, JOIN, peer_tls.peer_tls(either))
+
+
+async def test_one_that_cannot_be_watched_is_hung_up_on_and_nobody_else(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    async def no_room(*_: object) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    async with open_one(1, speaks=attrs.evolve(TLS, peer_ssl_required=False)) as one:
+        with monkeypatch.context() as patched:
+            patched.setattr("tidemark.broker.peers.strangers._begins_tls", no_room)
+            with socket.create_connection(one.address):
+                await wait_until(lambda: one.metrics.ended[PeerEnd.ERROR].value == 1)
+        assert one.network.strangers._silent == 0
+
+
+async def test_a_broker_gets_in_beside_any_number_of_strangers() -> None:
+    async with open_one(1) as one, open_one(2) as two, AsyncExitStack() as strangers:
+        for _ in range(100):
+            strangers.enter_context(socket.create_connection(one.address))
+        await wait_until(lambda: one.metrics.ended[PeerEnd.TOO_MANY].value >= 36)
+        introduce(one, two)
+        with trio.fail_after(2):
+            await one.wait_up(two)
+            await two.wait_up(one)
+
+
+async def test_who_only_looks_whether_somebody_listens_is_no_news(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    async with open_one(1) as one:
+        with socket.create_connection(one.address):
+            pass
+        await wait_until(lambda: failed(one) == 1)
+    assert not caplog.records
+
+
+@pytest.mark.parametrize(
+    ("code", "message", "told"),
+    [
+        (10, "certificate has expired", "or set the clocks right"),
+        (26, "unsuitable certificate purpose", "serverAuth and clientAuth"),
+        (20, "unable to get local issuer certificate", "peer.ssl.ca.location says who signs"),
+    ],
+)
+def test_what_is_wrong_with_a_certificate_is_told(code: int, message: str, told: str) -> None:
+    error = ssl.SSLCertVerificationError(1, message)
+    error.verify_code, error.verify_message = code, message
+    assert told in peer_tls.why_no_tls(error)
+
+
+@pytest.mark.parametrize(
+    ("alert", "told"),
+    [
+        ("SSLV3_ALERT_CERTIFICATE_EXPIRED", "renew peer.ssl.certificate.location, or"),
+        ("SSLV3_ALERT_UNSUPPORTED_CERTIFICATE", "serverAuth and clientAuth"),
+        ("TLSV1_ALERT_UNKNOWN_CA", "its peer.ssl.ca.location"),
+        ("UNEXPECTED_MESSAGE", "unexpected message"),
+    ],
+)
+def test_what_the_other_side_refuses_is_told(alert: str, told: str) -> None:
+    error = ssl.SSLError(1, alert)
+    error.reason = alert
+    assert told in peer_tls.why_no_tls(error)
+
+
+def test_a_certificate_that_no_broker_would_take_is_told_at_the_start(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    assert peer_tls.peer_tls(TLS) is not None
+    assert not caplog.records
+    impostor = attrs.evolve(TLS, peer_ssl_certificate_location=CERTIFICATES / "impostor.pem")
+    assert peer_tls.peer_tls(impostor) is not None
+    assert "other brokers will not take this one" in caplog.text
+    assert "impostor.pem is not trusted" in caplog.text
 
 
 async def test_one_that_hangs_up_in_the_handshake_is_tried_again() -> None:

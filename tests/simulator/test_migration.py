@@ -126,6 +126,11 @@ def test_a_member_that_is_told_too_early_that_it_is_out_is_noticed(
     assert "who is heard stays a member" in found
 
 
+def test_a_member_may_hear_late_what_it_was_to_give_up_long_ago() -> None:
+    """The answer that said so first was lost; that it is out then is no mistake."""
+    assert simulate(2021, layer=Layer.TRANSACTIONS).passed
+
+
 def test_one_that_joins_no_more_and_stays_a_member_is_noticed(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -140,11 +145,11 @@ def test_one_that_joins_no_more_and_stays_a_member_is_noticed(
 def test_two_that_are_sure_to_read_a_partition_are_one_too_many() -> None:
     read = [TopicPartition("inputs", 0)]
     for is_judged, second_at in ((True, 2.0), (False, 1.2)):
-        holdings = Holdings(is_judged=is_judged)
+        holdings = Holdings({}, is_judged=is_judged)
         holdings.now("g", "one", read, asked=1.0, now=1.0)
         holdings.now("h", "two", read, asked=1.1, now=1.1)
         holdings.now("g", "two", read, asked=second_at, now=second_at)
-    holdings = Holdings(is_judged=True)
+    holdings = Holdings({}, is_judged=True)
     holdings.now("g", "one", read, asked=1.0, now=1.0)
     holdings.now("g", "two", read, asked=0.4, now=1.2)  # long after it was heard
     with pytest.raises(Violation, match="one member reads a partition"):

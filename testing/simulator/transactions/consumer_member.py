@@ -36,6 +36,13 @@ class ConsumerMember(Member):
     """Whether its last request was granted."""
     _heard_at = 0.0
     """When it asked for that."""
+    _times_granted = 0
+    """How often that has been so, by what its coordinators have said until then."""
+    _owes = False
+    """Whether it reads what it is not to read, by the latest answer."""
+    _stays_since = 0.0
+    """When it asked for what it cannot be put out for so soon. Its time to give something up runs
+    from when that was said first, which it may not have heard."""
 
     def __init__(
         self, talker: Talker, places: Places, group_id: str, holdings: Holdings, name: str = ""
@@ -111,7 +118,7 @@ class ConsumerMember(Member):
         answer = await self._talker.ask(self._key, heartbeat)
         self._is_heard = answer.error is ErrorCode.NONE
         if answer.error is ErrorCode.UNKNOWN_MEMBER_ID and self.generation > JOINING_EPOCH:
-            out_of, granted = self.group_id, self._heard_at
+            out_of, granted = self.group_id, self._stays_since
             self._holdings.is_out(out_of, self.id, granted=granted, now=self.now)
         if answer.error in _FENCED:
             self.generation, self._told = JOINING_EPOCH, ()
@@ -125,5 +132,14 @@ class ConsumerMember(Member):
                     for key, each in inputs.items()
                     if TopicIdPartition(key.topic_id, key.partition) in said.assignment
                 )
+            self._stays(asked)
             self._holds(asked)
         return answer
+
+    def _stays(self, asked: float) -> None:
+        granted = self._holdings.times_granted(self.group_id, self.id)
+        has_heard_all = granted == self._times_granted + 1
+        owed, self._owes = self._owes, not {*self.reads} <= {*self._told}
+        self._times_granted = granted
+        if not self._owes or (has_heard_all and not owed):
+            self._stays_since = asked

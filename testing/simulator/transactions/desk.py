@@ -121,7 +121,11 @@ class TransactionDesk:
                 self._of_transaction(body, reply)
             case CommitInTransaction():
                 self._commit_in_transaction(body, reply, client)
-            case Commit() | Sync() | Leave() | ConsumerHeartbeat():
+            case ConsumerHeartbeat():
+                noted = partial(self._reply_to_heartbeat, body, reply)
+                _settle(coordinators.groups.ask(body, GroupAnswer, _same), noted)
+                self._moment_of_group(body)
+            case Commit() | Sync() | Leave():
                 _settle(coordinators.groups.ask(body, GroupAnswer, _same), reply)
                 self._moment_of_group(body)
             case Join():
@@ -138,6 +142,13 @@ class TransactionDesk:
                 raise AssertionError("reads go to the partition that is asked about")
             case _:
                 assert_never(body)
+
+    def _reply_to_heartbeat(
+        self, body: ConsumerHeartbeat, reply: Reply, error: ErrorCode, value: object
+    ) -> None:
+        if error is ErrorCode.NONE:
+            self._play.granted[body.group_id, body.member_id] += 1
+        reply(error, value)
 
     def _moment_of_group(self, body: Commit | Sync | Leave | ConsumerHeartbeat) -> None:
         match body:

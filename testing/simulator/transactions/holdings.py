@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Final
 
 from tidemark.protocol.types import TopicPartition
@@ -16,9 +16,11 @@ the session's time is over nor that to give up, or to join again, by any clock."
 class Holdings:
     """Of all groups of a run."""
 
-    def __init__(self, *, is_judged: bool) -> None:
+    def __init__(self, granted: Mapping[tuple[str, str], int], *, is_judged: bool) -> None:
         """Not where requests come late or twice: a doubled one can be the sender's new beginning,
-        which it does not know of."""
+        which it does not know of. `granted` is how often coordinators said yes to a heartbeat, by
+        group and member, whether that was heard or not."""
+        self._granted = granted
         self._is_judged = is_judged
         self._held: dict[tuple[str, TopicPartition], tuple[str, float]] = {}
 
@@ -39,6 +41,10 @@ class Holdings:
                 what = f"{member} and {other} of {group}, at {now:.3f} and {since:.3f}"
                 raise Violation("one member reads a partition", str(partition), what)
             self._held[group, partition] = member, asked
+
+    def times_granted(self, group: str, member: str) -> int:
+        """How often its heartbeats were granted, whether it has heard that or not."""
+        return self._granted[group, member]
 
     def is_out(self, group: str, member: str, *, granted: float, now: float) -> None:
         """A member hears that it is none, or not of that generation.

@@ -57,6 +57,8 @@ class Play:
         """Those that were acknowledged."""
         self.fetched: list[Fetched] = []
         self.scans: list[Scan] = []
+        self.granted = Counts[tuple[str, str]]()
+        """How often coordinators said yes to a heartbeat, by group and member."""
         self.is_stopped = False
         self._fresh_ids = count(_FIRST_ID)
         self._member_ids = count(1)

@@ -11,7 +11,8 @@ from trio.abc import Stream
 from tidemark.broker.peers.calls import lost
 from tidemark.broker.peers.dialing import connect
 from tidemark.broker.peers.hello import HostPort, Refusal
-from tidemark.broker.peers.peer_tls import PeerTls, why_no_tls
+from tidemark.broker.peers.peer_tls import PeerTls
+from tidemark.broker.peers.tls_trouble import why_no_tls
 from tidemark.broker.peers.versions import hello_of, with_what_to_do
 from tidemark.protocol.errors import ErrorCode, MalformedMessage, ProtocolError, RequestError
 from tidemark.protocol.frames import FrameDecoder

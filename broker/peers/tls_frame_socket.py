@@ -9,7 +9,7 @@ from tidemark.broker.metrics.peer_counts import PeerEnd
 from tidemark.broker.network.tls_send_queue import TlsSendQueue
 from tidemark.broker.network.tls_stream import TURN_BYTES_MAX, TlsStream
 from tidemark.broker.peers.frame_socket import GONE, FrameSocket, SocketOwner, SocketServices
-from tidemark.broker.peers.peer_tls import why_no_tls
+from tidemark.broker.peers.tls_trouble import why_no_tls
 
 
 def open_frame_socket(

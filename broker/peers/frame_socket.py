@@ -97,7 +97,7 @@ class FrameSocket:
         self._owner = owner
         self._services = services
         self._socket = connected
-        self._wire: Wire = connected
+        self._wire: Wire = connected  # what frames go through: the socket, or TLS over it
         self._descriptor = connected.fileno()
         self._outbox = Outbox()
         self._out = SendQueue()

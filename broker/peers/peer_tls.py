@@ -14,6 +14,8 @@ from typing import Final, NamedTuple, TypeAlias
 from tidemark.broker.config import BrokerSettings
 from tidemark.broker.network.certificates import Certificates, Renewed, words_of
 
+_LOG: Final = logging.getLogger(__name__)
+
 
 class PeerContexts(NamedTuple):
     """The two sides of a connection."""
@@ -23,8 +25,6 @@ class PeerContexts(NamedTuple):
     is_required: bool
     """Or connections without are taken, too, and made where none with TLS comes about."""
 
-
-_LOG: Final = logging.getLogger(__name__)
 
 PeerTls: TypeAlias = Renewed[PeerContexts]
 

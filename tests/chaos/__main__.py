@@ -43,7 +43,8 @@ def main() -> int:
     directory.mkdir(parents=True, exist_ok=True)
     console = Console(stderr=chosen.json)
     nodes = range(1, chosen.brokers + 1)
-    with open_cluster(directory, nodes, network_kind=chosen.network) as cluster:
+    tls = seed % 2 == 1 if chosen.tls is None else chosen.tls
+    with open_cluster(directory, nodes, network_kind=chosen.network, speaks_tls=tls) as cluster:
         run = _Run(cluster, chosen, seed, console)
         run.run()
         report = run.report
@@ -201,7 +202,11 @@ def _all(
 
 def _machine(cluster: ChaosCluster) -> list[str]:
     can_fail = all(broker.disk.can_fail for broker in cluster.brokers.values())
-    return [cluster.network.name, "ext4 disks" if can_fail else "folders for disks"]
+    return [
+        cluster.network.name,
+        "ext4 disks" if can_fail else "folders for disks",
+        "TLS between brokers" if cluster.speaks_tls else "no TLS between brokers",
+    ]
 
 
 def _keep_data(cluster: ChaosCluster) -> None:

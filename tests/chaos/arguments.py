@@ -30,6 +30,11 @@ def parser() -> argparse.ArgumentParser:
     )
     found.add_argument("--network", default="auto", choices=["auto", "namespaces", "proxies"])
     found.add_argument(
+        "--tls",
+        action=argparse.BooleanOptionalAction,
+        help="whether brokers speak TLS among themselves; without: with odd seeds",
+    )
+    found.add_argument(
         "--operator",
         action=argparse.BooleanOptionalAction,
         default=True,

@@ -7,7 +7,7 @@ import subprocess
 import sys
 import time
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Final
@@ -15,9 +15,14 @@ from typing import Final
 from tests.chaos.disks import Disk, open_disks
 from tests.chaos.networks import Link, Network, open_network
 from tests.chaos.workload.racks import rack_of
+from tests.client.security.tls_proxy import CERTIFICATES
 from tidemark.testing.process import BrokerDidNotStart, BrokerProcess
 
 TIDEMARK: Final = (sys.executable, "-m", "tidemark.cli.main")
+_TLS: Final = {
+    "peer.ssl.certificate.location": str(CERTIFICATES / "localhost.pem"),
+    "peer.ssl.ca.location": str(CERTIFICATES / "ca.pem"),
+}
 _START_SECONDS: Final = 60.0
 _START_ATTEMPTS: Final = 3
 
@@ -25,8 +30,15 @@ _START_ATTEMPTS: Final = 3
 class ChaosBroker(BrokerProcess):
     """`tidemark serve` on a machine of the lab."""
 
-    def __init__(self, node: int, network: Network, disk: Disk, nodes: Sequence[int]) -> None:
-        super().__init__(disk.path / "data")
+    def __init__(
+        self,
+        node: int,
+        network: Network,
+        disk: Disk,
+        nodes: Sequence[int],
+        settings: Mapping[str, str],
+    ) -> None:
+        super().__init__(disk.path / "data", settings=settings)
         self.node = node
         self.disk = disk
         self.bootstrap = network.bootstrap(node)
@@ -49,6 +61,8 @@ class ChaosBroker(BrokerProcess):
         command += self._network.arguments(self.node)
         for address in self._joined:
             command += ["--join", address]
+        for name, value in self._settings.items():
+            command += ["--set", f"{name}={value}"]
         return command
 
     def spawn(self) -> None:
@@ -114,7 +128,15 @@ class ChaosBroker(BrokerProcess):
 class ChaosCluster:
     """The brokers, and everything a fault needs."""
 
-    def __init__(self, brokers: dict[int, ChaosBroker], network: Network, directory: Path) -> None:
+    def __init__(
+        self,
+        brokers: dict[int, ChaosBroker],
+        network: Network,
+        directory: Path,
+        *,
+        speaks_tls: bool,
+    ) -> None:
+        self.speaks_tls = speaks_tls
         self.brokers = brokers
         self.network = network
         self.directory = directory
@@ -172,12 +194,17 @@ class ChaosCluster:
 
 @contextmanager
 def open_cluster(
-    directory: Path, nodes: Sequence[int], *, network_kind: str = "auto"
+    directory: Path,
+    nodes: Sequence[int],
+    *,
+    network_kind: str = "auto",
+    speaks_tls: bool = False,
 ) -> Iterator[ChaosCluster]:
-    """A running cluster of these nodes."""
+    """A running cluster of these nodes, which may speak TLS among themselves."""
+    settings = _TLS if speaks_tls else {}
     with open_network(nodes, network_kind) as network, open_disks(directory, nodes) as disks:
-        brokers = {node: ChaosBroker(node, network, disks[node], nodes) for node in nodes}
-        cluster = ChaosCluster(brokers, network, directory)
+        brokers = {node: ChaosBroker(node, network, disks[node], nodes, settings) for node in nodes}
+        cluster = ChaosCluster(brokers, network, directory, speaks_tls=speaks_tls)
         try:
             for broker in brokers.values():
                 broker.spawn()

@@ -23,6 +23,7 @@ _RECORD_CONTENT_MAX: Final = 16 * 1024
 RECORD_BYTES_MAX: Final = _RECORD_CONTENT_MAX + 256
 """A record of TLS with its header, nonce and tag, and then some."""
 _SENT_AT_A_TIME: Final = 256 * 1024
+_ENCRYPTED_AT_A_TIME: Final = 64 * 1024
 _RECEIVED_AT_A_TIME: Final = 64 * 1024
 _OWN_ANSWERS_MAX: Final = 64 * 1024
 """What the protocol itself has to answer, to one that reads none of it."""
@@ -182,10 +183,24 @@ class TlsStream:
         rest = memoryview(data)[:_SENT_AT_A_TIME]
         taken = 0
         while taken < len(rest):
-            taken += self._tls.write(rest[taken : taken + _RECORD_CONTENT_MAX])
-            if not self.flush():
+            records: list[bytes] = []
+            until = min(taken + _ENCRYPTED_AT_A_TIME, len(rest))
+            while taken < until:
+                taken += self._tls.write(rest[taken : min(taken + _RECORD_CONTENT_MAX, until)])
+                records.append(self._outgoing.read())
+            if not self._send_records(records):
                 break
         return taken
+
+    def _send_records(self, records: list[bytes]) -> bool:
+        """Whether the socket has taken all of them; the rest stays here."""
+        try:
+            sent = self._socket.sendmsg(records)
+        except BlockingIOError:
+            sent = 0
+        if sent < sum(map(len, records)):
+            self._unsent = memoryview(b"".join(records))[sent:]
+        return not self._unsent
 
     def sendmsg(self, parts: Sequence[bytes]) -> int:
         """As a socket's."""

@@ -23,7 +23,8 @@ _RECORD_CONTENT_MAX: Final = 16 * 1024
 RECORD_BYTES_MAX: Final = _RECORD_CONTENT_MAX + 256
 """A record of TLS with its header, nonce and tag, and then some."""
 _SENT_AT_A_TIME: Final = 256 * 1024
-_ENCRYPTED_AT_A_TIME: Final = 64 * 1024
+RECORDS_AT_A_TIME: Final = 4
+"""So many are encrypted for one call."""
 _RECEIVED_AT_A_TIME: Final = 64 * 1024
 _OWN_ANSWERS_MAX: Final = 64 * 1024
 """What the protocol itself has to answer, to one that reads none of it."""
@@ -184,9 +185,8 @@ class TlsStream:
         taken = 0
         while taken < len(rest):
             records: list[bytes] = []
-            until = min(taken + _ENCRYPTED_AT_A_TIME, len(rest))
-            while taken < until:
-                taken += self._tls.write(rest[taken : min(taken + _RECORD_CONTENT_MAX, until)])
+            while taken < len(rest) and len(records) < RECORDS_AT_A_TIME:
+                taken += self._tls.write(rest[taken : taken + _RECORD_CONTENT_MAX])
                 records.append(self._outgoing.read())
             if not self._send_records(records):
                 break

@@ -21,7 +21,7 @@ from tests.chaos.brokers import TIDEMARK, ChaosCluster, open_cluster
 from tests.chaos.disks import go_apart
 from tests.chaos.doubled import producers_of
 from tests.chaos.faults import FAULTS, possible
-from tests.chaos.judge import judge, judge_group
+from tests.chaos.judge import judge, judge_group, unexplained
 from tests.chaos.operating import Operator
 from tests.chaos.operations import Place
 from tests.chaos.report import Report
@@ -92,6 +92,8 @@ class _Run:
         self.report = Report(seed, chosen.schedule, _machine(cluster), left_out, self.operator)
         if chosen.schedule == "random":
             self.report.planned(faults)
+        self._said: list[str] = []
+        """What the faults were."""
         self._began = time.monotonic()
         console.print(f"seed {seed}; {', '.join(self.report.machine)}")
         console.print(f"faults: {', '.join(faults)}")
@@ -107,6 +109,7 @@ class _Run:
             self._judge_operator()
         self.workload.read_to_the_end()
         self.report.wrong += problems_of(self.workload.streams) + self.workload.problems
+        self.report.wrong += unexplained(self.workload.streams, self._said)
         for stream in self.workload.streams:
             self.report.verdicts.append(judge(stream, self.report.calm, self._producers_of))
         group = judge_group(self.workload.group, self.workload.synced, self._producers_of)
@@ -155,6 +158,7 @@ class _Run:
         self._tell_operator(is_fault_on=bool(plan.faults))
         with _all(self._cluster, plan.faults, rng) as said:
             self._say(f"{'; '.join(said) or 'nothing'} …")
+            self._said += said
             time.sleep(plan.seconds)
         self._tell_operator(is_fault_on=False)
         healed = time.monotonic()

@@ -31,6 +31,20 @@ class Verdict:
     doubled_by_client: int = 0
 
 
+def unexplained(streams: Sequence[Stream], said: Sequence[str]) -> list[str]:
+    """The topics whose readers have met a corrupt batch, though no fault has flipped a bit there.
+
+    A batch whose CRC is wrong comes from a disk, or else from a broker that sends what it should
+    not.
+    """
+    return [
+        f"{', '.join(stream.corrupt[:5])} met corrupt batches, {len(stream.corrupt)} in all, and "
+        "no bit was flipped there"
+        for stream in streams
+        if stream.corrupt and not any(f" {stream.topic}-" in each for each in said)
+    ]
+
+
 def judge(
     stream: Stream, calm: Sequence[Interval], producers: ProducersOf = lambda _: {}
 ) -> Verdict:

@@ -118,6 +118,7 @@ class Report:
                 + (f", {lost} lost with their leader" if lost else "")
                 + (f", {len(stream.timeouts)} timed out" if stream.timeouts else "")
                 + (f", {twice} doubled by librdkafka after that" if twice else "")
+                + (f", {len(stream.corrupt)} corrupt batches met" if stream.corrupt else "")
                 + (", judged until a majority lost its power" if stream.lost_power_at else "")
             )
         group = workload.group

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from tests.chaos.doubled import producers_of
-from tests.chaos.judge import Interval, judge
+from tests.chaos.judge import Interval, judge, unexplained
 from tests.chaos.workload.promise import CACHED, LEADER_ONLY, SYNCED, Promise
 from tests.chaos.workload.stream import Stream
 from tidemark.protocol.records.records import Record, encode_batch
@@ -121,3 +121,11 @@ def test_who_wrote_a_record_is_read_from_the_brokers_disks(tmp_path: Path) -> No
         (home / "0.log").write_bytes(log)
     found = producers_of([tmp_path / str(node) for node in range(3)], AT)
     assert found == {0: (7, 0), 1: (7, 0), 2: (7, 1), 3: (7, 1)}
+
+
+def test_a_corrupt_batch_comes_from_a_disk_on_which_a_bit_was_flipped() -> None:
+    met = stream(SYNCED, read=3)
+    assert unexplained([met], []) == []
+    met.corrupt.append("c1 in t-2")
+    assert len(unexplained([met], ["a bit of other-1/0.log at 7 of 2: noticed", "nothing"])) == 1
+    assert unexplained([met], ["a bit of t-2/0.log at 7 of 2"]) == []

@@ -39,10 +39,12 @@ class Reader:
         add: Callable[[Poll], None],
         *,
         rack: str = "",
+        met_corrupt: Callable[[int], None] = lambda partition: None,
     ) -> None:
         self._topic = topic
         self._client = client
         self._add = add
+        self._met_corrupt = met_corrupt
         self._next = [0] * partitions
         self._consumer = Consumer(
             {
@@ -71,6 +73,7 @@ class Reader:
                 Poll(client=self._client, started=started, ended=time.monotonic(), records=records)
             )
         for partition in corrupt_in(messages):
+            self._met_corrupt(partition)
             # librdkafka goes on behind what is corrupt. Rather ask again, of another leader.
             self._consumer.seek(TopicPartition(self._topic, partition, self._next[partition]))
             time.sleep(POLL_SECONDS)

@@ -6,8 +6,10 @@ whatever reason, counts as *may have happened*.
 
 from __future__ import annotations
 
+import sys
 import threading
 import time
+import traceback
 from collections.abc import Callable, Sequence
 from typing import Final
 
@@ -40,6 +42,8 @@ class Stream:
         self.lost_power_at: float | None = None
         """When so many brokers lost their power that no more is promised than until then."""
         self.timeouts: list[TimeOut] = []
+        self.corrupt: list[str] = []
+        """Which consumer has met a batch that is not what was written, and of which partition."""
         self.problems: list[str] = []
         self._bootstrap = bootstrap
         self._lock = threading.Lock()
@@ -68,9 +72,12 @@ class Stream:
     def start(self, *, producers: int, racks: Sequence[str], sends_per_second: float) -> None:
         """With a consumer in each of the racks, and one that is in none."""
         rate = sends_per_second / producers
-        work = [self._producing(f"p{number}", rate) for number in range(producers)]
-        work += [self._consuming(f"c{number}", rack) for number, rack in enumerate(["", *racks])]
-        self._threads = [threading.Thread(target=each, daemon=True) for each in work]
+        work = {f"p{number}": self._producing(f"p{number}", rate) for number in range(producers)}
+        for number, rack in enumerate(["", *racks]):
+            work[f"c{number}"] = self._consuming(f"c{number}", rack)
+        self._threads = [
+            threading.Thread(target=each, name=client, daemon=True) for client, each in work.items()
+        ]
         for thread in self._threads:
             thread.start()
 
@@ -92,14 +99,19 @@ class Stream:
         self._stopping.set()
         for thread in self._threads:
             thread.join(_END_SECONDS)
-        if any(thread.is_alive() for thread in self._threads):
-            self.problems.append("a client does not come to an end")
+        for thread in self._threads:
+            if thread.is_alive():
+                self.problems.append(f"{thread.name} does not come to an end: {_where(thread)}")
 
     def read_to_the_end(self) -> None:
         """A last consumer reads everything, when nobody sends any more."""
         reader = Reader(self._bootstrap, self.topic, PARTITIONS, "final", self._add_poll)
         if not reader.read_to_the_end(_END_SECONDS):
             self.problems.append(f"the last reader stands still: {reader.where}")
+
+    def _meet_corrupt(self, client: str, partition: int) -> None:
+        with self._lock:
+            self.corrupt.append(f"{client} in {self.topic}-{partition}")
 
     def _add_poll(self, poll: Poll) -> None:
         with self._lock:
@@ -108,7 +120,13 @@ class Stream:
     def _consuming(self, client: str, rack: str) -> Callable[[], None]:
         def work() -> None:
             reader = Reader(
-                self._bootstrap, self.topic, PARTITIONS, client, self._add_poll, rack=rack
+                self._bootstrap,
+                self.topic,
+                PARTITIONS,
+                client,
+                self._add_poll,
+                rack=rack,
+                met_corrupt=lambda partition: self._meet_corrupt(client, partition),
             )
             while not self._stopping.is_set():
                 reader.poll()
@@ -197,6 +215,13 @@ class Stream:
             outcome=Outcome.OK,
             offsets=() if offset is None or offset < 0 else (Offset(offset),),
         )
+
+
+def _where(thread: threading.Thread) -> str:
+    """The line that it is at, and the one that called it there."""
+    frame = sys._current_frames().get(thread.ident or 0)
+    lines = traceback.extract_stack(frame)[-2:] if frame else []
+    return " > ".join(f"{each.name}, line {each.lineno}: {each.line}" for each in lines)
 
 
 def _says_that_it_is_there(error: Exception) -> bool:

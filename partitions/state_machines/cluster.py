@@ -12,6 +12,7 @@ from dataclasses import replace
 from typing import Final, TypeVar, assert_never
 from uuid import UUID
 
+from tidemark.partitions.state_machines.access.table import AclTable
 from tidemark.partitions.state_machines.broker_configs import BrokerConfigs
 from tidemark.partitions.state_machines.client_quotas import ClientQuotas
 from tidemark.partitions.state_machines.cluster_brokers import (
@@ -21,6 +22,7 @@ from tidemark.partitions.state_machines.cluster_brokers import (
 )
 from tidemark.partitions.state_machines.cluster_commands import (
     AllocateProducerIds,
+    AlterAcls,
     AlterQuotas,
     Command,
     CreatePartitions,
@@ -64,10 +66,10 @@ from tidemark.partitions.state_machines.placement import Load
 from tidemark.protocol.errors import ErrorCode, RequestError, StorageError
 from tidemark.protocol.types import NodeId, ProducerId
 
-_SNAPSHOT_FORMAT: Final = 5
-_SNAPSHOT_FORMATS: Final = (2, 3, 4, 5)
+_SNAPSHOT_FORMAT: Final = 6
+_SNAPSHOT_FORMATS: Final = (2, 3, 4, 5, 6)
 """Those that can be read. Format 2 had no wishes, 3 no quotas and no configs of brokers, 4 none of
-groups."""
+groups, 5 no ACLs."""
 
 
 Applied = TopicMetadata | BrokerMetadata | ProducerIdBlock | None
@@ -117,6 +119,7 @@ class ClusterState:
         self._next_producer_id = 0
         self.wishes = Wishes()
         self.quotas = ClientQuotas()
+        self.acls = AclTable()
         self.broker_configs = BrokerConfigs()
         self._group_configs: dict[str, dict[str, str]] = {}
 
@@ -216,6 +219,8 @@ class ClusterState:
                 return self.wishes.set_broker_state(command.node_id, command.state)
             case AlterQuotas():
                 return self.quotas.alter(command.changes)
+            case AlterAcls():
+                return self.acls.alter(command.added, command.removed)
             case SetBrokerConfigs():
                 return self._set_broker_configs(command)
             case SetGroupConfigs():
@@ -310,6 +315,7 @@ class ClusterState:
             "topics": [topic_body(topic) for topic in self.topics.values()],
             "wishes": self.wishes.body(),
             "quotas": self.quotas.body(),
+            "acls": self.acls.body(),
             "broker_configs": self.broker_configs.body(),
             "group_configs": self._group_configs,
         }
@@ -338,6 +344,7 @@ class ClusterState:
             if "quotas" in body:
                 state.quotas = ClientQuotas.of(body["quotas"])
                 state.broker_configs = BrokerConfigs.from_body(body["broker_configs"])
+            state.acls = AclTable.of(body.get("acls", ()))
             for group_id, configs in body.get("group_configs", {}).items():
                 state._group_configs[group_id] = dict(configs)
         except (ValueError, KeyError, TypeError, AttributeError) as error:

@@ -11,6 +11,7 @@ from dataclasses import fields
 from typing import Any, Final, get_args
 from uuid import UUID
 
+from tidemark.partitions.state_machines.access.acls import Acl
 from tidemark.partitions.state_machines.client_quotas import QuotaChange
 from tidemark.partitions.state_machines.cluster_values import (
     Assignment,
@@ -170,6 +171,15 @@ class AlterQuotas:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class AlterAcls:
+    """Removes some ACLs and adds others; refused as a whole or taken as a whole."""
+
+    at_version: int
+    added: tuple[Acl, ...]
+    removed: tuple[Acl, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class SetBrokerConfigs:
     """Replaces what was set for one broker while it runs, or for all brokers, by `configs`."""
 
@@ -204,6 +214,7 @@ Command = (
     | SetObservers
     | SetBrokerState
     | AlterQuotas
+    | AlterAcls
     | SetBrokerConfigs
     | SetGroupConfigs
 )

@@ -12,6 +12,7 @@ from operator import index
 from typing import Any, Final, NamedTuple, TypeAlias
 from uuid import UUID
 
+from tidemark.partitions.state_machines.access.acls import Acl, acl_of_plain, plain_acl
 from tidemark.partitions.state_machines.client_quotas import QuotaChange, plain_entity
 from tidemark.protocol.types import NodeId
 from tidemark.protocol.values import dataclass
@@ -174,6 +175,8 @@ def plain(value: object) -> Any:
             return str(value)
         case Mapping():
             return {str(name): plain(each) for name, each in value.items()}
+        case Acl():
+            return plain_acl(value)
         case tuple():
             return [plain(each) for each in value]
         case LeaderMove() | MoveOutcome() | Reassignment() | QuotaChange():
@@ -223,6 +226,10 @@ def _quota_change(body: Any) -> QuotaChange:
     return QuotaChange(entity=plain_entity(body["entity"]), values=dict(body["values"]))
 
 
+def _acls(body: Any) -> tuple[Acl, ...]:
+    return tuple(acl_of_plain(each) for each in body)
+
+
 _READERS: Final[Mapping[str, Any]] = {
     # Whole numbers, and nothing that is like one: what counts with them would go wrong later.
     **dict.fromkeys(("at_version", "partition", "count", "target", "deadline_ms", "at"), index),
@@ -232,6 +239,8 @@ _READERS: Final[Mapping[str, Any]] = {
     "listeners": _listeners,
     "peer": lambda body: BrokerAddress(*body),
     "assignments": _assignments,
+    "added": _acls,
+    "removed": _acls,
     "wanted": _by_partition,
     "wanted_at": lambda body: {int(partition): int(at) for partition, at in body.items()},
     "leaving": _by_partition,

@@ -1,0 +1,1 @@
+"""Who may do what: ACLs, which of them are there, and what follows from them."""

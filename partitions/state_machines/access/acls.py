@@ -1,0 +1,230 @@
+"""ACLs: what a principal is allowed or denied to do with the resources of a name.
+
+The numbers are Kafka's, and so is what they mean: an ACL is of one resource, or of all whose name
+is `*`, or of those whose names begin with something (KIP-11, KIP-290).
+"""
+
+from enum import IntEnum
+from ipaddress import ip_address
+from typing import Any, Final, NamedTuple, TypeVar
+
+from tidemark.protocol.errors import ErrorCode, RequestError
+
+E = TypeVar("E", bound=IntEnum)
+
+
+class ResourceType(IntEnum):
+    TOPIC = 2
+    GROUP = 3
+    CLUSTER = 4
+    TRANSACTIONAL_ID = 5
+    DELEGATION_TOKEN = 6
+    USER = 7
+
+
+class PatternType(IntEnum):
+    """How the name of an ACL's resource is matched."""
+
+    LITERAL = 3
+    PREFIXED = 4
+
+
+class Operation(IntEnum):
+    """What is done with a resource. Each is a bit of what responses call authorized operations."""
+
+    ALL = 2
+    READ = 3
+    WRITE = 4
+    CREATE = 5
+    DELETE = 6
+    ALTER = 7
+    DESCRIBE = 8
+    CLUSTER_ACTION = 9
+    DESCRIBE_CONFIGS = 10
+    ALTER_CONFIGS = 11
+    IDEMPOTENT_WRITE = 12
+    CREATE_TOKENS = 13
+    DESCRIBE_TOKENS = 14
+    TWO_PHASE_COMMIT = 15
+
+
+class Permission(IntEnum):
+    DENY = 2
+    ALLOW = 3
+
+
+ANY: Final = 1
+"""In a filter, in place of a type, an operation or a permission: whichever it is."""
+MATCH: Final = 2
+"""In a filter, in place of a pattern type: all that hold for a resource of that name."""
+WILDCARD: Final = "*"
+"""As a resource's name all of the type; as a host every host."""
+CLUSTER_NAME: Final = "kafka-cluster"
+"""The name of the only resource of its type."""
+EVERYBODY: Final = "User:*"
+"""The principal that everybody is."""
+NAME_BYTES_MAX: Final = 1_000
+"""Of a resource or a principal that has an ACL."""
+
+
+class Acl(NamedTuple):
+    """One of them. The order of the fields is that in which they are listed."""
+
+    resource_type: ResourceType
+    pattern: PatternType
+    name: str
+    principal: str
+    """As Kafka writes it: a type, a colon and a name, `User:alice`."""
+    host: str
+    operation: Operation
+    permission: Permission
+
+    def holds_for(self, resource_type: ResourceType, name: str) -> bool:
+        """Whether it is about that resource."""
+        if self.resource_type is not resource_type:
+            return False
+        if self.pattern is PatternType.PREFIXED:
+            return name.startswith(self.name)
+        return self.name in (name, WILDCARD)
+
+    def __str__(self) -> str:
+        which = f"{self.pattern.name.lower()} {self.name!r}"
+        verb = "allowed" if self.permission is Permission.ALLOW else "denied"
+        return (
+            f"{self.principal} from {self.host} is {verb} {self.operation.name} on "
+            f"{self.resource_type.name} {which}"
+        )
+
+
+def acl_of(
+    *,
+    resource_type: int,
+    pattern: int,
+    name: str,
+    principal: str,
+    host: str,
+    operation: int,
+    permission: int,
+) -> Acl:
+    """The ACL that a client names. Raises `RequestError` INVALID_REQUEST."""
+    acl = Acl(
+        _known(ResourceType, resource_type, "resource type"),
+        _known(PatternType, pattern, "pattern type"),
+        name,
+        principal,
+        host,
+        _known(Operation, operation, "operation"),
+        _known(Permission, permission, "permission"),
+    )
+    if not name or len(name.encode()) > NAME_BYTES_MAX:
+        raise _invalid(f"a resource with an ACL has a name of 1 to {NAME_BYTES_MAX} bytes")
+    if acl.resource_type is ResourceType.CLUSTER and name not in (CLUSTER_NAME, WILDCARD):
+        raise _invalid(
+            f"the only resource of type cluster is called {CLUSTER_NAME!r}, not {name!r}"
+        )
+    kind, colon, who = principal.partition(":")
+    if not (kind and colon and who) or len(principal.encode()) > NAME_BYTES_MAX:
+        raise _invalid(
+            f"{principal[:100]!r} is no principal: write its type and its name, as in User:alice"
+        )
+    if host != WILDCARD and not _is_address(host):
+        raise _invalid(f"{host[:100]!r} is no host of an ACL: give an IP address, or *")
+    return acl
+
+
+def _is_address(host: str) -> bool:
+    try:
+        ip_address(host)
+    except ValueError:
+        return False
+    return True
+
+
+class AclFilter(NamedTuple):
+    """Which ACLs are meant; `None` is whichever there are."""
+
+    resource_type: ResourceType | None = None
+    pattern: PatternType | int | None = None
+    """`MATCH` means those that hold for a resource called `name`."""
+    name: str | None = None
+    principal: str | None = None
+    host: str | None = None
+    operation: Operation | None = None
+    permission: Permission | None = None
+
+    def matches(self, acl: Acl) -> bool:
+        return (
+            self.resource_type in (None, acl.resource_type)
+            and self.principal in (None, acl.principal)
+            and self.host in (None, acl.host)
+            and self.operation in (None, acl.operation)
+            and self.permission in (None, acl.permission)
+            and self._matches_name(acl)
+        )
+
+    def _matches_name(self, acl: Acl) -> bool:
+        if self.pattern == MATCH:
+            return self.name is None or acl.holds_for(acl.resource_type, self.name)
+        return self.pattern in (None, acl.pattern) and self.name in (None, acl.name)
+
+
+def filter_of(
+    *,
+    resource_type: int,
+    pattern: int,
+    name: str | None,
+    principal: str | None,
+    host: str | None,
+    operation: int,
+    permission: int,
+) -> AclFilter:
+    """The filter that a client names. Raises `RequestError` INVALID_REQUEST."""
+    return AclFilter(
+        _known_or_any(ResourceType, resource_type, "resource type"),
+        MATCH if pattern == MATCH else _known_or_any(PatternType, pattern, "pattern type"),
+        name,
+        principal,
+        host,
+        _known_or_any(Operation, operation, "operation"),
+        _known_or_any(Permission, permission, "permission"),
+    )
+
+
+def _known_or_any(kind: type[E], number: int, what: str) -> E | None:
+    return None if number == ANY else _known(kind, number, what)
+
+
+def _known(kind: type[E], number: int, what: str) -> E:
+    try:
+        return kind(number)
+    except ValueError:
+        raise _invalid(f"no ACL has {what} {number}: the numbers are {_range(kind)}") from None
+
+
+def _range(kind: type[IntEnum]) -> str:
+    return f"{min(kind).value} to {max(kind).value}"
+
+
+def _invalid(sentence: str) -> RequestError:
+    return RequestError(ErrorCode.INVALID_REQUEST, sentence)
+
+
+# As a part of a command or a snapshot. Any: JSON's own values
+
+
+def plain_acl(acl: Acl) -> list[Any]:
+    return [each.name if isinstance(each, IntEnum) else each for each in acl]
+
+
+def acl_of_plain(body: Any) -> Acl:
+    """What its plain form stands for. Raises `KeyError`, `TypeError` or `ValueError`."""
+    resource_type, pattern, name, principal, host, operation, permission = body
+    return Acl(
+        ResourceType[resource_type],
+        PatternType[pattern],
+        str(name),
+        str(principal),
+        str(host),
+        Operation[operation],
+        Permission[permission],
+    )

@@ -11,6 +11,7 @@ import pytest
 
 from tests.chaos.commands import ToolFailed
 from tests.chaos.disks import Disk, open_disks, sync_directory
+from tests.chaos.faults.disks import synced_nothing
 
 DISK_BYTES = 16 << 20
 
@@ -66,3 +67,12 @@ def test_a_full_disk_has_no_byte_left_until_it_is_freed(disk: Disk) -> None:
         write(disk.path / "more", b"x", syncs=True)
     disk.free()
     write(disk.path / "more", b"x", syncs=True)
+
+
+def test_a_write_that_syncs_nothing_is_no_sync_that_fails() -> None:
+    written = '7 pwritev2(18, [{iov_base="TMJ1"...}], 1, 4096, 0) = -1 EIO (I/O) (INJECTED)'
+    synced = written.replace(", 0) =", ", RWF_DSYNC) =")
+    flushed = "7 fdatasync(18) = -1 EIO (Input/output error) (INJECTED)"
+    assert synced_nothing(f"7 fdatasync(18) = 0\n{written}\n")
+    assert not synced_nothing(f"{written}\n{synced}\n")
+    assert not synced_nothing(f"{written}\n{flushed}\n")

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Protocol
 
 import trio
 
+from tidemark.broker.access.access import Access
 from tidemark.broker.quotas.quotas import Quotas
 from tidemark.broker.replicas.fetch_sessions import FetchSessions
 from tidemark.protocol.values import dataclass
@@ -74,6 +75,7 @@ class Node:
     clock: Clock
     fetch_sessions: FetchSessions = field(init=False)
     quotas: Quotas = field(init=False)
+    access: Access = field(init=False)
     searching: trio.CapacityLimiter = field(init=False)
     """Who looks into a batch for a time: one at a time, for it is the loop that reads it."""
 
@@ -84,6 +86,12 @@ class Node:
         sessions.fetch_sessions = self.fetch_sessions.__len__
         sessions.evicted_sessions = lambda: self.fetch_sessions.evicted
         window_seconds = settings.quota_window_size_seconds
+        self.access = Access(
+            self.cluster,
+            is_on=bool(settings.authorizer_class_name),
+            super_users=settings.super_users,
+            allows_without_acls=settings.allow_everyone_if_no_acl_found,
+        )
         self.quotas = Quotas(
             self.cluster,
             self.metrics.quotas,

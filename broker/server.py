@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import logging
 import socket
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager, closing
 from functools import partial
 
@@ -20,12 +20,13 @@ from tidemark.broker.config import Address, BrokerSettings
 from tidemark.broker.handlers import HANDLERS
 from tidemark.broker.http import Readiness, serve_http
 from tidemark.broker.listening import open_listening
-from tidemark.broker.metrics import Limits, Metrics, Scrape
+from tidemark.broker.metrics import BadInput, Limits, Metrics, Scrape
 from tidemark.broker.network.accepting import BoundListener
 from tidemark.broker.network.connections import Connections
 from tidemark.broker.network.dispatch import Dispatcher
 from tidemark.broker.network.odd_events import OddEvents
 from tidemark.broker.network.reactor import Reactor
+from tidemark.broker.network.requests import Handler
 from tidemark.broker.network.timers import Timers
 from tidemark.broker.network.turn import Turn
 from tidemark.broker.node import Clock, Node, SystemClock
@@ -35,6 +36,7 @@ from tidemark.broker.parts import Parts
 from tidemark.broker.peers import PeerNetwork
 from tidemark.broker.stopping import stop_serving
 from tidemark.partitions.storage.files import Files, OsFiles
+from tidemark.protocol.errors import RequestError
 from tidemark.protocol.values import dataclass
 
 logger = logging.getLogger(__name__)
@@ -130,7 +132,7 @@ async def _serve_clients(
         reactor=parts.reactor,
         turn=parts.turn,
         dispatcher=Dispatcher(
-            node, HANDLERS, spawn=parts.tasks.start_soon, odd_events=parts.odd_events
+            node, _handlers(parts, node), spawn=parts.tasks.start_soon, odd_events=parts.odd_events
         ),
         metrics=parts.metrics,
         odd_events=parts.odd_events,
@@ -144,6 +146,22 @@ async def _serve_clients(
         yield connections
     finally:
         await stop_serving(parts, node, connections)
+
+
+def _handlers(parts: Parts, node: Node) -> Mapping[int, Handler]:
+    """What answers clients; behind gates, where there is an authorizer."""
+    if not node.access.is_on:
+        return HANDLERS
+    from tidemark.broker.access.gated import GatedHandlers  # where there is none, not even loaded
+
+    refusals = node.metrics.bad_input[BadInput.NOT_ALLOWED]
+
+    def tell(error: RequestError) -> None:
+        refusals.inc()
+        parts.odd_events.warn("refused requests", "refused: %s", error.message)
+
+    node.access.on_refused = tell
+    return GatedHandlers(HANDLERS, node)
 
 
 async def _run_reactor(parts: Parts) -> None:

@@ -113,6 +113,14 @@ def _security_problems(settings: BrokerSettings) -> Iterator[str]:
             "brokers speak TLS among themselves with both peer.ssl.certificate.location and "
             "peer.ssl.ca.location: each shows a certificate, and asks for one; set both, or neither"
         )
+    if settings.authorizer_class_name is None and (
+        settings.super_users or settings.allow_everyone_if_no_acl_found
+    ):
+        yield (
+            "there are super.users, or allow.everyone.if.no.acl.found, and no authorizer: "
+            "everybody may do everything; add authorizer.class.name=StandardAuthorizer, or leave "
+            "them out"
+        )
     if not settings.users and any(each.requires_sasl for each in listeners):
         yield "a listener asks for SASL and there are no users: nobody could connect; add users"
 

@@ -25,7 +25,6 @@ SCALED_TOPIC_DEFAULTS: Final[Mapping[str, tuple[str, int]]] = MappingProxyType(
 
 _WITHOUT_MEANING: Final = (
     "alter.config.policy.class.name",
-    "authorizer.",
     "background.threads",
     "broker.heartbeat.",
     "client.quota.",

@@ -15,15 +15,15 @@ from tidemark.broker.handlers.late_table import LateTable
 from tidemark.broker.network.requests import Handler
 
 CHANGES: Final[Mapping[int, Change]] = LateTable(
-    (19, 20, 33, 37, 43, 44, 45, 46, 49, 55, 20_000, 20_001, 20_002, 20_003, 20_004),
+    (19, 20, 30, 31, 33, 37, 43, 44, 45, 46, 49, 55, 20_000, 20_001, 20_002, 20_003, 20_004),
     lambda module: module.CHANGE,
 )
 """By API key: what is the business of the leader of the metadata."""
 
 # fmt: off
 _ANSWERED_HERE: Final = (
-    0, 1, 2, 3, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 21, 22, 23, 24, 25, 26, 27, 28, 29, 30,
-    31, 32, 34, 35, 36, 42, 47, 48, 50, 60, 61, 65, 66, 68, 69, 74, 75, 20_005, 20_006, 20_007,
+    0, 1, 2, 3, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 21, 22, 23, 24, 25, 26, 27, 28, 29, 32,
+    34, 35, 36, 42, 47, 48, 50, 60, 61, 65, 66, 68, 69, 74, 75, 20_005, 20_006, 20_007,
 )
 # fmt: on
 

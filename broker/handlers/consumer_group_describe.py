@@ -1,9 +1,9 @@
 """ConsumerGroupDescribe: groups of the consumer protocol, what members have and are to have."""
 
-from tidemark.broker.metadata.authorized_operations import ON_GROUP
 from tidemark.broker.network.requests import RequestContext
 from tidemark.broker.node import Node
 from tidemark.broker.steps import Steps
+from tidemark.partitions.state_machines.access.acls import ResourceType
 from tidemark.partitions.state_machines.groups.consumer.describing import (
     ConsumerGroupDescription,
     ConsumerMemberDescription,
@@ -26,9 +26,11 @@ from tidemark.protocol.messages.consumer_group_describe import (
 async def handle(
     node: Node, request: ConsumerGroupDescribeRequest, context: RequestContext
 ) -> ConsumerGroupDescribeResponse:
-    operations = ON_GROUP if request.include_authorized_operations else NOT_ASKED
     steps, groups = Steps(), list[DescribedGroup]()
     for group_id in request.group_ids:
+        operations = NOT_ASKED
+        if request.include_authorized_operations:
+            operations = node.access.operations(context.session, ResourceType.GROUP, group_id)
         group = _describe(node, group_id, operations)
         groups.append(group)
         await steps.did(1 + len(group.members))

@@ -1,8 +1,8 @@
 """DescribeCluster: the brokers, without the topics."""
 
-from tidemark.broker.metadata.authorized_operations import ON_CLUSTER
 from tidemark.broker.network.requests import RequestContext
 from tidemark.broker.node import Node
+from tidemark.partitions.state_machines.access.acls import ResourceType
 from tidemark.protocol.errors import ErrorCode, RequestError
 from tidemark.protocol.messages.describe_cluster import (
     DescribeClusterBroker,
@@ -37,6 +37,8 @@ def handle(
             for broker in shown
         ],
         cluster_authorized_operations=(
-            ON_CLUSTER if request.include_cluster_authorized_operations else NOT_ASKED
+            node.access.operations(context.session, ResourceType.CLUSTER)
+            if request.include_cluster_authorized_operations
+            else NOT_ASKED
         ),
     )

@@ -1,9 +1,9 @@
 """DescribeGroups: state and members of groups (trap G13)."""
 
-from tidemark.broker.metadata.authorized_operations import ON_GROUP
 from tidemark.broker.network.requests import RequestContext
 from tidemark.broker.node import Node
 from tidemark.broker.steps import Steps
+from tidemark.partitions.state_machines.access.acls import ResourceType
 from tidemark.partitions.state_machines.groups.describe import GroupDescription
 from tidemark.partitions.state_machines.groups.requests import GroupState
 from tidemark.protocol.errors import ErrorCode, RequestError
@@ -21,9 +21,11 @@ _NOT_FOUND_SINCE = 6
 async def handle(
     node: Node, request: DescribeGroupsRequest, context: RequestContext
 ) -> DescribeGroupsResponse:
-    operations = ON_GROUP if request.include_authorized_operations else NOT_ASKED
     steps, groups = Steps(), list[DescribedGroup]()
     for group_id in request.groups:
+        operations = NOT_ASKED
+        if request.include_authorized_operations:
+            operations = node.access.operations(context.session, ResourceType.GROUP, group_id)
         group = _describe(node, group_id, context.api_version, operations)
         groups.append(group)
         await steps.did(1 + len(group.members))

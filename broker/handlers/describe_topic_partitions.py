@@ -8,11 +8,11 @@ from collections.abc import Iterator
 from typing import Final
 
 from tidemark.broker.handlers.metadata import NOBODY
-from tidemark.broker.metadata.authorized_operations import ON_TOPIC
 from tidemark.broker.metadata.partition_view import partition_view
 from tidemark.broker.metadata.topic import Topic
 from tidemark.broker.network.requests import RequestContext
 from tidemark.broker.node import Node
+from tidemark.partitions.state_machines.access.acls import ResourceType
 from tidemark.protocol.errors import ErrorCode, RequestError
 from tidemark.protocol.messages.describe_topic_partitions import (
     Cursor,
@@ -27,7 +27,7 @@ PARTITIONS_MAX: Final = 2_000
 
 
 def handle(
-    node: Node, request: DescribeTopicPartitionsRequest, _context: RequestContext
+    node: Node, request: DescribeTopicPartitionsRequest, context: RequestContext
 ) -> DescribeTopicPartitionsResponse:
     left = min(request.response_partition_limit, PARTITIONS_MAX)
     cursor = request.cursor
@@ -46,7 +46,7 @@ def handle(
         if left == 0:
             return _page(page, Cursor(topic_name=name, partition_index=first))
         end = min(topic.partition_count, first + left)
-        page.append(_describe(node, topic, range(first, end)))
+        page.append(_describe(node, topic, range(first, end), context))
         left -= max(0, end - first)
         if end < topic.partition_count:
             return _page(page, Cursor(topic_name=name, partition_index=end))
@@ -80,13 +80,17 @@ def _unknown(node: Node, name: str) -> DescribeTopicPartitionsResponseTopic:
     return _refused(name, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
 
 
-def _describe(node: Node, topic: Topic, partitions: range) -> DescribeTopicPartitionsResponseTopic:
+def _describe(
+    node: Node, topic: Topic, partitions: range, context: RequestContext
+) -> DescribeTopicPartitionsResponseTopic:
     return DescribeTopicPartitionsResponseTopic(
         name=topic.name,
         topic_id=topic.id,
         is_internal=topic.is_internal,
         partitions=[_partition(node, topic, each) for each in partitions],
-        topic_authorized_operations=ON_TOPIC,
+        topic_authorized_operations=node.access.operations(
+            context.session, ResourceType.TOPIC, topic.name
+        ),
     )
 
 

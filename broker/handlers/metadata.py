@@ -3,13 +3,13 @@
 from collections.abc import Sequence
 from typing import Final
 
-from tidemark.broker.metadata.authorized_operations import ON_CLUSTER, ON_TOPIC
 from tidemark.broker.metadata.brokers import ShownBroker
 from tidemark.broker.metadata.partition_view import PartitionView, partition_views
 from tidemark.broker.metadata.topic import NewTopic, Topic
 from tidemark.broker.network.requests import RequestContext
 from tidemark.broker.node import Node
 from tidemark.broker.steps import Steps
+from tidemark.partitions.state_machines.access.acls import ResourceType
 from tidemark.protocol.errors import ErrorCode, RequestError
 from tidemark.protocol.messages.metadata import (
     NOT_ASKED,
@@ -34,11 +34,11 @@ async def handle(node: Node, request: MetadataRequest, context: RequestContext) 
     steps, topics = Steps(), list[MetadataResponseTopic]()
     if _asks_for_all(request, context.api_version):
         for topic in list(node.topics):
-            topics.append(_describe(node, topic, request))
+            topics.append(_describe(node, topic, request, context))
             await steps.did(1 + topic.partition_count)
     else:
         for asked in request.topics or ():
-            topics.append(await _answer(node, asked, request, context.api_version))
+            topics.append(await _answer(node, asked, request, context))
             await steps.did(1 + len(topics[-1].partitions))
     controller = node.brokers.controller_for_clients
     return MetadataResponse(
@@ -55,7 +55,9 @@ async def handle(node: Node, request: MetadataRequest, context: RequestContext) 
         controller_id=NOBODY if controller is None else controller,
         topics=topics,
         cluster_authorized_operations=(
-            ON_CLUSTER if request.include_cluster_authorized_operations else NOT_ASKED
+            node.access.operations(context.session, ResourceType.CLUSTER)
+            if request.include_cluster_authorized_operations
+            else NOT_ASKED
         ),
     )
 
@@ -75,8 +77,9 @@ def _asks_for_all(request: MetadataRequest, api_version: int) -> bool:
 
 
 async def _answer(
-    node: Node, asked: MetadataRequestTopic, request: MetadataRequest, api_version: int
+    node: Node, asked: MetadataRequestTopic, request: MetadataRequest, context: RequestContext
 ) -> MetadataResponseTopic:
+    api_version = context.api_version
     try:
         topic = await _find(node, asked, request, api_version)
     except RequestError as error:
@@ -87,7 +90,7 @@ async def _answer(
             topic_id=asked.topic_id,
             partitions=(),
         )
-    return _describe(node, topic, request)
+    return _describe(node, topic, request, context)
 
 
 async def _find(
@@ -114,14 +117,18 @@ def _find_by_id(node: Node, asked: MetadataRequestTopic, api_version: int) -> To
     return topic
 
 
-def _describe(node: Node, topic: Topic, request: MetadataRequest) -> MetadataResponseTopic:
+def _describe(
+    node: Node, topic: Topic, request: MetadataRequest, context: RequestContext
+) -> MetadataResponseTopic:
     return MetadataResponseTopic(
         name=topic.name,
         topic_id=topic.id,
         is_internal=topic.is_internal,
         partitions=[_partition(view) for view in partition_views(node.brokers, topic)],
         topic_authorized_operations=(
-            ON_TOPIC if request.include_topic_authorized_operations else NOT_ASKED
+            node.access.operations(context.session, ResourceType.TOPIC, topic.name)
+            if request.include_topic_authorized_operations
+            else NOT_ASKED
         ),
     )
 

@@ -17,6 +17,7 @@ from tidemark.broker.handlers.produce_answers import with_leaders
 from tidemark.broker.handlers.produce_work import ACKS_ALL, RUN_BYTES_MAX, CommitWait, Work
 from tidemark.broker.handlers.topic_ids import named
 from tidemark.broker.network.requests import Line, Pending, Session
+from tidemark.partitions.state_machines.access.acls import Operation, ResourceType
 from tidemark.protocol.errors import MalformedMessage
 from tidemark.protocol.messages.produce import ProduceRequest, ProduceResponse
 
@@ -47,7 +48,7 @@ def answer_burst(
     """As `FrameHandler.answer`."""
     if not session.gathers or len(frames) == 1 or not session.may_be_held:
         return None
-    asked = _alike(node, frames, session.gathers, codec)
+    asked = _alike(node, frames, session, codec)
     if len(asked) < 2:
         return None
     first = asked[0][1]
@@ -93,7 +94,7 @@ def _line_of_others(
 
 
 def _alike(
-    node: Node, frames: Sequence[memoryview], elements_max: int, codec: ApiCodec
+    node: Node, frames: Sequence[memoryview], session: Session, codec: ApiCodec
 ) -> list[tuple[int, ProduceRequest]]:
     """The first of these requests that may be taken together, with their correlation ids. What is
     special about the one behind them is found when that comes first."""
@@ -105,7 +106,7 @@ def _alike(
         if frame[_KEY_AND_VERSION] != key_and_version:
             break
         try:
-            correlation_id, _, request = codec.decode_request(frame, elements_max)
+            correlation_id, _, request = codec.decode_request(frame, session.gathers)
         except MalformedMessage:
             break
         assert isinstance(request, ProduceRequest)
@@ -116,10 +117,20 @@ def _alike(
             or request.acks not in (ACKS_ALL, 1)
             or (request.acks, request.timeout_ms) != (like.acks, like.timeout_ms)
             or _line_of_others(node, request, flowing) is not None
+            or not _is_allowed(node, request, session)
         ):
             break
         asked.append((correlation_id, request))
     return asked
+
+
+def _is_allowed(node: Node, request: ProduceRequest, session: Session) -> bool:
+    """Whether the client may write all its topics. Requests of a burst pass no gate."""
+    may, is_on = node.access.may, node.access.is_on
+    return not is_on or all(
+        may(session, Operation.WRITE, ResourceType.TOPIC, topic.name)
+        for topic in request.topic_data
+    )
 
 
 def _encoded(

@@ -36,6 +36,7 @@ class BadInput(StrEnum):
     NOT_AUTHENTICATED = "not_authenticated"
     FAILED_AUTHENTICATION = "failed_authentication"
     FAILED_TLS = "failed_tls"
+    NOT_ALLOWED = "not_allowed"
 
 
 class ConnectionEnd(StrEnum):

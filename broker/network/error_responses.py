@@ -5,11 +5,13 @@ it.
 """
 
 from dataclasses import MISSING, fields
-from typing import Final
+from typing import Any, Final, TypeVar
 
 from tidemark.protocol.errors import RequestError
-from tidemark.protocol.schema.declaration import Message, WireField
+from tidemark.protocol.schema.declaration import Message, Struct, WireField
 from tidemark.protocol.schema.wire_types import BOOL, BYTES, FLOAT64, RECORDS, STRING, Array, Scalar
+
+S = TypeVar("S", bound=Struct)
 
 _EMPTY: Final[dict[object, object]] = {
     STRING: "",
@@ -25,13 +27,23 @@ def error_response(response: type[Message], error: RequestError) -> Message | No
     names = {field.name for field in fields(response)}  # type: ignore[arg-type]  # messages are dataclasses
     if "error_code" not in names:
         return None
-    values = {
-        field.name: _empty(field) for field in response.wire_fields if field.default is MISSING
-    }
-    values["error_code"] = error.code
-    if "error_message" in names:
+    return filled(response, **said_of(response, error))
+
+
+def said_of(kind: type[Struct], error: RequestError) -> dict[str, Any]:
+    """What a struct that has an error code says of an error. Any: a field may hold anything."""
+    values: dict[str, Any] = {"error_code": error.code}
+    if any(field.name == "error_message" for field in kind.wire_fields):
         values["error_message"] = error.message
-    return response(**values)
+    return values
+
+
+def filled(kind: type[S], **values: object) -> S:
+    """One with these values; what has neither one nor a default is empty."""
+    for field in kind.wire_fields:
+        if field.default is MISSING and field.name not in values:
+            values[field.name] = _empty(field)
+    return kind(**values)
 
 
 def _empty(field: WireField) -> object:

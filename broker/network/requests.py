@@ -52,6 +52,10 @@ class Session:
     """What its Produce requests are like; only their handler looks into it."""
     one_fetches: OneFetches | None = None
     """What its Fetch requests are like; only their handler looks into it."""
+    allowed_at: int = 0
+    """The revision of the ACLs at which its requests that are known again were allowed."""
+    allowed_fetch_session: tuple[int, int] = (0, 0)
+    """Its newest fetch session, and that revision when all in it was allowed."""
     gathers: int = 0
     """Not 0: its requests cost less if several are taken together, so as many are received as are
     there. What else it says is for their handler."""

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Final, Protocol, TypeAlias
 
 import trio
 
+from tidemark.broker.access.access import ANONYMOUS
 from tidemark.broker.metrics.quota_counts import QuotaMetrics
 from tidemark.broker.quotas.token_bucket import TokenBucket
 from tidemark.partitions.state_machines.client_quotas import ClientQuotas, QuotaKey
@@ -23,8 +24,6 @@ from tidemark.partitions.state_machines.cluster import ClusterState
 if TYPE_CHECKING:
     from tidemark.broker.network.requests import Session
 
-ANONYMOUS: Final = "ANONYMOUS"
-"""The user of a client that has not authenticated, as in Kafka."""
 CLIENTS_MAX: Final = 10_000
 """Clients that are remembered at most. Client ids are whatever clients say: those that have used
 nothing lately are forgotten first."""

@@ -5,6 +5,7 @@ from typing import Final
 
 import attrs
 
+from tidemark.broker.config.authorizers import Authorizer, Principals
 from tidemark.broker.config.fields import setting
 from tidemark.broker.config.kinds import File, Optionally, Text
 from tidemark.broker.config.users import User, Users
@@ -31,6 +32,29 @@ class Security:
         "asks for SASL.",
         section=_SECTION,
         is_secret=True,
+    )
+    authorizer_class_name: str | None = setting(
+        "authorizer.class.name",
+        Authorizer(),
+        None,
+        "`StandardAuthorizer`, or the name of Kafka's class: clients may do what ACLs allow them "
+        "(`tidemark acl`), on every broker of the cluster alike. Empty: everybody may do "
+        "everything.",
+        section=_SECTION,
+    )
+    super_users: tuple[str, ...] = setting(
+        "super.users",
+        Principals(),
+        (),
+        "Who may do everything, whatever ACLs say: `User:name`, with semicolons between.",
+        section=_SECTION,
+    )
+    allow_everyone_if_no_acl_found: bool = setting(
+        "allow.everyone.if.no.acl.found",
+        YesNo(),
+        False,
+        "Whether everybody may do everything with a topic, say, that no ACL is about.",
+        section=_SECTION,
     )
     ssl_certificate_location: Path | None = setting(  # noqa: RUF009 # makes an attrs field
         "ssl.certificate.location",

@@ -6,6 +6,7 @@ import pytest
 
 from tests.broker.handlers.asking import ask
 from tests.broker.nodes import open_node
+from tidemark.broker.access.operations import ALL_BITS
 from tidemark.broker.config import Address
 from tidemark.broker.handlers import (
     alter_replica_log_dirs,
@@ -13,8 +14,8 @@ from tidemark.broker.handlers import (
     describe_log_dirs,
     list_config_resources,
 )
-from tidemark.broker.metadata.authorized_operations import ON_CLUSTER
 from tidemark.broker.metadata.topic import NewTopic
+from tidemark.partitions.state_machines.access.acls import ResourceType
 from tidemark.protocol.errors import ErrorCode, RequestError
 from tidemark.protocol.messages.alter_replica_log_dirs import (
     AlterReplicaLogDir,
@@ -37,7 +38,7 @@ async def test_the_cluster_is_this_broker_at_the_address_the_client_can_reach(
     tmp_path: Path, version: int
 ) -> None:
     async with open_node(tmp_path, node_id=3, broker_rack="r1") as node:
-        for asked, told in ((True, ON_CLUSTER), (False, NOT_ASKED)):
+        for asked, told in ((True, ALL_BITS[ResourceType.CLUSTER]), (False, NOT_ASKED)):
             response = await ask(
                 describe_cluster.handle,
                 node,

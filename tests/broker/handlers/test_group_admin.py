@@ -18,6 +18,7 @@ from tests.broker.handlers.group_clients import (
 )
 from tests.broker.handlers.turns import counting_turns
 from tests.broker.nodes import open_node
+from tidemark.broker.access.operations import ALL_BITS
 from tidemark.broker.config import Address
 from tidemark.broker.handlers import (
     consumer_group_describe,
@@ -29,8 +30,8 @@ from tidemark.broker.handlers import (
     list_groups,
     offset_delete,
 )
-from tidemark.broker.metadata.authorized_operations import ON_GROUP
 from tidemark.broker.node import Node
+from tidemark.partitions.state_machines.access.acls import ResourceType
 from tidemark.partitions.state_machines.topic_names import CONSUMER_OFFSETS
 from tidemark.protocol.errors import ErrorCode
 from tidemark.protocol.messages.consumer_group_describe import ConsumerGroupDescribeRequest
@@ -145,7 +146,7 @@ async def test_a_group_is_described_at_every_version(tmp_path: Path, version: in
         )
         assert (member.member_metadata, member.member_assignment) == (b"topics", b"all")
         if version >= 3:
-            assert group.authorized_operations == ON_GROUP
+            assert group.authorized_operations == ALL_BITS[ResourceType.GROUP]
 
 
 @pytest.mark.parametrize("version", range(7))

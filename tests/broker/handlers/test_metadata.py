@@ -9,10 +9,11 @@ from tests.broker.handlers.asking import ask
 from tests.broker.handlers.turns import counting_turns
 from tests.broker.nodes import open_node
 from tidemark.broker import steps
+from tidemark.broker.access.operations import ALL_BITS
 from tidemark.broker.config import Address
 from tidemark.broker.handlers import list_offsets, metadata
-from tidemark.broker.metadata.authorized_operations import ON_CLUSTER, ON_TOPIC
 from tidemark.broker.metadata.topic import NewTopic
+from tidemark.partitions.state_machines.access.acls import ResourceType
 from tidemark.partitions.state_machines.topic_names import CONSUMER_OFFSETS
 from tidemark.protocol.errors import ErrorCode
 from tidemark.protocol.messages.list_offsets import (
@@ -178,8 +179,8 @@ async def test_what_a_client_may_do_is_said_only_if_it_asks(tmp_path: Path, vers
             include_cluster_authorized_operations=version <= 10,
         )
         told = await ask(metadata.handle, node, curious, version)
-        assert told.topics[0].topic_authorized_operations == ON_TOPIC
-        expected = ON_CLUSTER if version <= 10 else NOT_ASKED
+        assert told.topics[0].topic_authorized_operations == ALL_BITS[ResourceType.TOPIC]
+        expected = ALL_BITS[ResourceType.CLUSTER] if version <= 10 else NOT_ASKED
         assert told.cluster_authorized_operations == expected
 
 

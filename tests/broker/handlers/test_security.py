@@ -16,7 +16,7 @@ from tidemark.broker.handlers import (
 from tidemark.broker.handlers.describe_acls import NO_ACLS
 from tidemark.broker.network.sasl import ITERATIONS
 from tidemark.broker.node import Node
-from tidemark.protocol.errors import ErrorCode
+from tidemark.protocol.errors import ErrorCode, RequestError
 from tidemark.protocol.messages.create_acls import AclCreation, CreateAclsRequest
 from tidemark.protocol.messages.delete_acls import DeleteAclsFilter, DeleteAclsRequest
 from tidemark.protocol.messages.describe_acls import DescribeAclsRequest
@@ -98,11 +98,12 @@ async def test_acls_are_refused_one_by_one_as_without_an_authorizer(
     )
     refused = (ErrorCode.SECURITY_DISABLED, NO_ACLS)
     async with open_node(tmp_path) as node:
-        described = await ask(describe_acls.handle, node, asked, version)
-        assert (described.error_code, described.error_message) == refused
+        with pytest.raises(RequestError) as error:
+            await ask(describe_acls.handle, node, asked, version)
+        assert (error.value.code, error.value.message) == refused
         create = CreateAclsRequest(creations=[creation] * 2)
-        made = (await ask(create_acls.handle, node, create, version)).results
+        made = (await ask(create_acls.CHANGE.answer, node, create, version)).results
         assert [(each.error_code, each.error_message) for each in made] == [refused] * 2
         delete = DeleteAclsRequest(filters=[matching] * 3)
-        deleted = (await ask(delete_acls.handle, node, delete, version)).filter_results
+        deleted = (await ask(delete_acls.CHANGE.answer, node, delete, version)).filter_results
         assert [(each.error_code, each.error_message) for each in deleted] == [refused] * 3

@@ -1,0 +1,1 @@
+"""Who may do what: each request of a client passes a gate, where there is an authorizer."""

@@ -1,0 +1,189 @@
+"""The gates of groups: their members, their commits, what is said of them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+from typing import Any, Final
+
+from tidemark.broker.access.gate import (
+    CLUSTER,
+    GROUP,
+    TOPIC,
+    TRANSACTIONAL_ID,
+    Gate,
+    Passed,
+    Visitor,
+)
+from tidemark.broker.access.gates.each import EachGate
+from tidemark.broker.access.gates.partitions import PartitionGate
+from tidemark.broker.network.error_responses import filled, said_of
+from tidemark.partitions.state_machines.access.acls import Operation, ResourceType
+from tidemark.protocol.errors import RequestError
+from tidemark.protocol.messages import consumer_group_describe as consumer_groups
+from tidemark.protocol.messages import describe_groups as classic_groups
+from tidemark.protocol.messages.consumer_group_heartbeat import ConsumerGroupHeartbeatRequest
+from tidemark.protocol.messages.delete_groups import DeleteGroupsResponse
+from tidemark.protocol.messages.describe_rebalances import DescribeRebalancesResponse
+from tidemark.protocol.messages.find_coordinator import (
+    FindCoordinatorRequest,
+    FindCoordinatorResponse,
+)
+from tidemark.protocol.messages.list_groups import ListGroupsRequest, ListGroupsResponse
+from tidemark.protocol.messages.offset_commit import OffsetCommitResponse
+from tidemark.protocol.messages.offset_delete import OffsetDeleteRequest, OffsetDeleteResponse
+
+_SEVERAL_COORDINATORS_SINCE: Final = 4
+_GROUPS: Final = 0
+_TRANSACTIONS: Final = 1
+
+
+def on_group(operation: Operation) -> Gate:
+    """What needs one operation on the request's group, and nothing else."""
+
+    def gate(visitor: Visitor, request: Any) -> Passed:  # Any: of whichever API it is
+        visitor.demand(operation, GROUP, request.group_id)
+        return Passed(request)
+
+    return gate
+
+
+def _group(operation: Operation) -> Any:
+    """As a check of groups that are named one by one."""
+
+    def check(visitor: Visitor, group_id: str) -> RequestError | None:
+        return visitor.refused(operation, GROUP, group_id)
+
+    return check
+
+
+def consumer_group_heartbeat(visitor: Visitor, request: ConsumerGroupHeartbeatRequest) -> Passed:
+    visitor.demand(Operation.READ, GROUP, request.group_id)
+    for name in request.subscribed_topic_names or ():
+        visitor.demand(Operation.DESCRIBE, TOPIC, name)
+    return Passed(request)
+
+
+def _demand_group(visitor: Visitor, request: Any) -> None:
+    visitor.demand(Operation.READ, GROUP, request.group_id)
+
+
+offset_commit: Final = PartitionGate(
+    operation=Operation.READ, response=OffsetCommitResponse, for_all=_demand_group
+)
+
+_OFFSET_DELETE: Final = PartitionGate(operation=Operation.READ, response=OffsetDeleteResponse)
+
+
+def offset_delete(visitor: Visitor, request: OffsetDeleteRequest) -> Passed:
+    visitor.demand(Operation.DELETE, GROUP, request.group_id)
+    return _OFFSET_DELETE(visitor, request)
+
+
+delete_groups: Final = EachGate(
+    check=_group(Operation.DELETE),
+    response=DeleteGroupsResponse,
+    asked="groups_names",
+    answered="results",
+    echoed={"group_id": ""},
+)
+
+describe_groups: Final = EachGate(
+    check=_group(Operation.DESCRIBE),
+    response=classic_groups.DescribeGroupsResponse,
+    asked="groups",
+    answered="groups",
+    echoed={"group_id": ""},
+)
+
+describe_rebalances: Final = EachGate(
+    check=_group(Operation.DESCRIBE),
+    response=DescribeRebalancesResponse,
+    asked="groups",
+    answered="groups",
+    echoed={"group_id": ""},
+)
+
+_DESCRIBE_CONSUMER_GROUPS: Final = EachGate(
+    check=_group(Operation.DESCRIBE),
+    response=consumer_groups.ConsumerGroupDescribeResponse,
+    asked="group_ids",
+    answered="groups",
+    echoed={"group_id": ""},
+)
+
+
+def consumer_group_describe(
+    visitor: Visitor, request: consumer_groups.ConsumerGroupDescribeRequest
+) -> Passed:
+    """A group of which a member reads a topic that is not to be known is not described."""
+    return _DESCRIBE_CONSUMER_GROUPS(visitor, request).then(
+        lambda response: replace(
+            response, groups=[_without_hidden(visitor, each) for each in response.groups]
+        )
+    )
+
+
+def _without_hidden(
+    visitor: Visitor, group: consumer_groups.DescribedGroup
+) -> consumer_groups.DescribedGroup:
+    for name in sorted(set(_topics_of(group))):
+        error = visitor.refused(Operation.DESCRIBE, TOPIC, name)
+        if error is not None:
+            # Which topic it is would be told with the error's own words.
+            error = RequestError(error.code, "a member reads a topic that may not be described")
+            kind = consumer_groups.DescribedGroup
+            return filled(kind, group_id=group.group_id, **said_of(kind, error))
+    return group
+
+
+def _topics_of(group: consumer_groups.DescribedGroup) -> Iterable[str]:
+    for member in group.members:
+        yield from member.subscribed_topic_names
+        for assignment in (member.assignment, member.target_assignment):
+            yield from (each.topic_name for each in assignment.topic_partitions)
+
+
+def list_groups(visitor: Visitor, request: ListGroupsRequest) -> Passed:
+    """All to who may describe the cluster, to others those that they may describe."""
+    if visitor.may(Operation.DESCRIBE, CLUSTER):
+        return Passed(request)
+
+    def finish(response: ListGroupsResponse) -> ListGroupsResponse:
+        shown = [
+            each
+            for each in response.groups
+            if visitor.may(Operation.DESCRIBE, GROUP, each.group_id)
+        ]
+        return replace(response, groups=shown)
+
+    return Passed(request, finish)
+
+
+def find_coordinator(visitor: Visitor, request: FindCoordinatorRequest) -> Passed:
+    resource_type = _COORDINATED.get(request.key_type)
+    if resource_type is None:
+        return Passed(request)  # The handler says what there is.
+    if visitor.api_version < _SEVERAL_COORDINATORS_SINCE:
+        visitor.demand(Operation.DESCRIBE, resource_type, request.key)
+        return Passed(request)
+    return _FIND_COORDINATORS[resource_type](visitor, request)
+
+
+_COORDINATED: Final = {_GROUPS: GROUP, _TRANSACTIONS: TRANSACTIONAL_ID}
+
+
+def _coordinators(resource_type: ResourceType) -> EachGate:
+    def check(visitor: Visitor, key: str) -> RequestError | None:
+        return visitor.refused(Operation.DESCRIBE, resource_type, key)
+
+    return EachGate(
+        check=check,
+        response=FindCoordinatorResponse,
+        asked="coordinator_keys",
+        answered="coordinators",
+        echoed={"key": ""},
+    )
+
+
+_FIND_COORDINATORS: Final = {each: _coordinators(each) for each in _COORDINATED.values()}

@@ -1,0 +1,127 @@
+"""The gate of requests that name partitions by topic, and are answered the same way."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import fields, replace
+from typing import Any, Final, TypeAlias
+
+from tidemark.broker.access.gate import TOPIC, Passed, Visitor
+from tidemark.broker.network.error_responses import filled
+from tidemark.partitions.state_machines.access.acls import Operation
+from tidemark.protocol.errors import ErrorCode, RequestError
+from tidemark.protocol.schema import Message, Struct
+from tidemark.protocol.schema.wire_types import Array
+from tidemark.protocol.values import dataclass
+
+# Any: requests and responses of whichever API it is.
+ForAll: TypeAlias = Callable[[Visitor, Any], None]
+"""Raises the `RequestError` with which each partition is refused."""
+
+
+def nothing_else(_visitor: Visitor, _request: Any) -> None:
+    pass
+
+
+@dataclass(frozen=True, slots=True)
+class At:
+    """What the fields are called that topics and partitions stand in."""
+
+    topics: str = "topics"
+    topic: str = "name"
+    partitions: str = "partitions"
+    partition: str = "partition_index"
+    """Of partitions that are structs; others are their own numbers."""
+    error: str = "error_code"
+
+    def struct_of_topic(self, response: type[Message]) -> type[Struct]:
+        return element_of(response, self.topics)
+
+    def struct_of_partition(self, response: type[Message]) -> type[Struct]:
+        return element_of(self.struct_of_topic(response), self.partitions)
+
+
+DEFAULT: Final = At()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PartitionGate:
+    """Topics that the client may not do `operation` with are answered with an error for each of
+    their partitions; the others go to the handler."""
+
+    operation: Operation
+    response: type[Message]
+    asked: At = DEFAULT
+    answered: At = DEFAULT
+    for_all: ForAll = nothing_else
+    """What has to be allowed besides, for any of it."""
+
+    def __call__(self, visitor: Visitor, request: Any) -> Passed:
+        topics = getattr(request, self.asked.topics)
+        try:
+            self.for_all(visitor, request)
+        except RequestError as error:
+            return self._refused([self._refuse(topic, error.code) for topic in topics])
+        allowed, refused = [], []
+        for topic in topics:
+            code = self._code(visitor, topic)
+            if code is ErrorCode.NONE:
+                allowed.append(topic)
+            else:
+                refused.append(self._refuse(topic, code))
+        if not refused:
+            return Passed(request)
+        if not allowed:
+            return self._refused(refused)
+        rest = replace(request, **{self.asked.topics: allowed})
+        return Passed(rest, lambda response: self._with(response, refused))
+
+    def _code(self, visitor: Visitor, topic: Any) -> ErrorCode:
+        name = getattr(topic, self.asked.topic)
+        if not name and hasattr(topic, "topic_id"):
+            name = visitor.topic_name(name, topic.topic_id)
+            if name is None:
+                return ErrorCode.NONE  # The handler says so.
+        error = visitor.refused(self.operation, TOPIC, name)
+        return ErrorCode.NONE if error is None else error.code
+
+    def _refuse(self, topic: Any, code: ErrorCode) -> Struct:
+        asked, answered = self.asked, self.answered
+        partition_struct = answered.struct_of_partition(self.response)
+        values = {
+            answered.topic: getattr(topic, asked.topic),
+            answered.partitions: [
+                filled(
+                    partition_struct,
+                    **{
+                        answered.partition: getattr(each, asked.partition, each),
+                        answered.error: code,
+                    },
+                )
+                for each in getattr(topic, asked.partitions)
+            ],
+        }
+        topic_struct = answered.struct_of_topic(self.response)
+        if hasattr(topic, "topic_id") and _has(topic_struct, "topic_id"):
+            values["topic_id"] = topic.topic_id
+        return filled(topic_struct, **values)
+
+    def _refused(self, refused: Sequence[Struct]) -> Passed:
+        return Passed(None, lambda _: filled(self.response, **{self.answered.topics: refused}))
+
+    def _with(self, response: Any, refused: Sequence[Struct]) -> Any:
+        answered = [*getattr(response, self.answered.topics), *refused]
+        return replace(response, **{self.answered.topics: answered})
+
+
+def element_of(struct: type[Struct], name: str) -> type[Struct]:
+    """What an array's field has elements of."""
+    (field,) = (each for each in struct.wire_fields if each.name == name)
+    assert isinstance(field.type, Array)
+    element: Any = field.type.element  # the struct's own wire type, which knows it
+    found: type[Struct] = element.struct
+    return found
+
+
+def _has(struct: type[Struct], name: str) -> bool:
+    return any(each.name == name for each in fields(struct))  # type: ignore[arg-type]  # structs are dataclasses

@@ -1,0 +1,209 @@
+"""The gates of topics: which there are, and making and changing them."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Final
+
+from tidemark.broker.access.gate import CLUSTER, TOPIC, Passed, Visitor
+from tidemark.broker.access.gates.each import EachGate
+from tidemark.broker.network.error_responses import said_of
+from tidemark.partitions.state_machines.access.acls import Operation
+from tidemark.protocol.errors import ErrorCode, RequestError
+from tidemark.protocol.messages import describe_topic_partitions as pages
+from tidemark.protocol.messages import metadata as messages
+from tidemark.protocol.messages.create_partitions import (
+    CreatePartitionsResponse,
+    CreatePartitionsTopic,
+)
+from tidemark.protocol.messages.create_topics import (
+    CreatableTopicResult,
+    CreateTopicsRequest,
+    CreateTopicsResponse,
+)
+from tidemark.protocol.messages.delete_topics import (
+    DeletableTopicResult,
+    DeleteTopicsRequest,
+    DeleteTopicsResponse,
+    DeleteTopicState,
+)
+from tidemark.protocol.messages.describe_replicas import (
+    DescribeReplicasRequest,
+    DescribeReplicasResponse,
+    DescribeReplicasTopic,
+)
+
+_NULL_ASKS_FOR_ALL_SINCE: Final = 1
+
+
+def metadata(visitor: Visitor, request: messages.MetadataRequest) -> Passed:
+    """Who asks for all topics is told of those that it may describe."""
+    topics = request.topics
+    if topics is None or (not topics and visitor.api_version < _NULL_ASKS_FOR_ALL_SINCE):
+        return Passed(request, lambda response: _shown(visitor, response))
+    allowed, refused = [], []
+    for each in topics:
+        error = _metadata_error(visitor, each, may_create=request.allow_auto_topic_creation)
+        if error is None:
+            allowed.append(each)
+        else:
+            refused.append(
+                messages.MetadataResponseTopic(
+                    error_code=error.code, name=each.name, topic_id=each.topic_id, partitions=()
+                )
+            )
+    if not refused:
+        return Passed(request)
+    # With no topics at all there are still the brokers to tell of.
+    rest = replace(request, topics=allowed)
+    if not allowed and visitor.api_version < _NULL_ASKS_FOR_ALL_SINCE:
+        # In which all would be meant.
+        return Passed(request, lambda response: replace(response, topics=refused))
+    return Passed(rest, lambda response: replace(response, topics=[*response.topics, *refused]))
+
+
+def _shown(visitor: Visitor, response: messages.MetadataResponse) -> messages.MetadataResponse:
+    shown = [
+        each
+        for each in response.topics
+        if each.name is not None and visitor.may(Operation.DESCRIBE, TOPIC, each.name)
+    ]
+    return replace(response, topics=shown)
+
+
+def _metadata_error(
+    visitor: Visitor, asked: messages.MetadataRequestTopic, *, may_create: bool
+) -> RequestError | None:
+    name = visitor.topic_name(asked.name, asked.topic_id)
+    if name is None:
+        return None  # The handler says that there is none.
+    error = visitor.refused(Operation.DESCRIBE, TOPIC, name)
+    node = visitor.node
+    if error is not None or not (may_create and node.settings.auto_create_topics_enable):
+        return error
+    return None if node.topics.get(name) is not None else _creation_error(visitor, name)
+
+
+def _creation_error(visitor: Visitor, name: str) -> RequestError | None:
+    if visitor.may(Operation.CREATE, CLUSTER):
+        return None
+    return visitor.refused(Operation.CREATE, TOPIC, name)
+
+
+_CREATE: Final = EachGate(
+    check=lambda visitor, topic: _creation_error(visitor, topic.name),
+    response=CreateTopicsResponse,
+    asked="topics",
+    answered="topics",
+    echoed={"name": "name"},
+)
+
+
+def create_topics(visitor: Visitor, request: CreateTopicsRequest) -> Passed:
+    return _CREATE(visitor, request).then(
+        lambda response: replace(
+            response, topics=[_without_configs(visitor, each) for each in response.topics]
+        )
+    )
+
+
+def _without_configs(visitor: Visitor, topic: CreatableTopicResult) -> CreatableTopicResult:
+    """What a topic is like is told to who may describe its configs (KIP-525)."""
+    if topic.error_code or visitor.may(Operation.DESCRIBE_CONFIGS, TOPIC, topic.name):
+        return topic
+    return replace(
+        topic,
+        topic_config_error_code=ErrorCode.TOPIC_AUTHORIZATION_FAILED,
+        num_partitions=-1,
+        replication_factor=-1,
+        configs=None,
+    )
+
+
+def _altered(visitor: Visitor, topic: CreatePartitionsTopic) -> RequestError | None:
+    return visitor.refused(Operation.ALTER, TOPIC, topic.name)
+
+
+create_partitions: Final = EachGate(
+    check=_altered,
+    response=CreatePartitionsResponse,
+    asked="topics",
+    answered="results",
+    echoed={"name": "name"},
+)
+
+
+def delete_topics(visitor: Visitor, request: DeleteTopicsRequest) -> Passed:
+    refused: list[DeletableTopicResult] = []
+
+    def is_allowed(asked: DeleteTopicState) -> bool:
+        name = visitor.topic_name(asked.name, asked.topic_id)
+        error = None if name is None else visitor.refused(Operation.DELETE, TOPIC, name)
+        if error is not None:
+            said = said_of(DeletableTopicResult, error)
+            if asked.name is None:
+                said["error_message"] = "it may not be deleted"  # What it is called is not told.
+            refused.append(DeletableTopicResult(name=asked.name, topic_id=asked.topic_id, **said))
+        return error is None
+
+    topics = [each for each in request.topics if is_allowed(each)]
+    names = [each for each in request.topic_names if is_allowed(DeleteTopicState(name=each))]
+    if not refused:
+        return Passed(request)
+    if not topics and not names:
+        return Passed(None, lambda _: DeleteTopicsResponse(responses=refused))
+    return Passed(
+        replace(request, topics=topics, topic_names=names),
+        lambda response: replace(response, responses=[*response.responses, *refused]),
+    )
+
+
+def describe_topic_partitions(
+    visitor: Visitor, request: pages.DescribeTopicPartitionsRequest
+) -> Passed:
+    """Pages of all topics are pages of those that the client may describe: a cursor tells of no
+    other, either."""
+    if not request.topics:
+        names = _describable(visitor)
+        if not names:
+            return Passed(
+                None,
+                lambda _: pages.DescribeTopicPartitionsResponse(topics=(), next_cursor=None),
+            )
+        return Passed(replace(request, topics=[pages.TopicRequest(name=each) for each in names]))
+    return _PAGES(visitor, request)
+
+
+_PAGES: Final = EachGate(
+    check=lambda visitor, topic: visitor.refused(Operation.DESCRIBE, TOPIC, topic.name),
+    response=pages.DescribeTopicPartitionsResponse,
+    asked="topics",
+    answered="topics",
+    echoed={"name": "name"},
+)
+
+
+def describe_replicas(visitor: Visitor, request: DescribeReplicasRequest) -> Passed:
+    if request.topics is None:
+        topics = [
+            DescribeReplicasTopic(topic=each, partitions=None) for each in _describable(visitor)
+        ]
+        return Passed(replace(request, topics=topics))
+    return _REPLICAS(visitor, request)
+
+
+_REPLICAS: Final = EachGate(
+    check=lambda visitor, topic: visitor.refused(Operation.DESCRIBE, TOPIC, topic.topic),
+    response=DescribeReplicasResponse,
+    asked="topics",
+    answered="topics",
+    echoed={"topic": "topic"},
+)
+
+
+def _describable(visitor: Visitor) -> list[str]:
+    return [
+        topic.name
+        for topic in visitor.node.topics
+        if visitor.may(Operation.DESCRIBE, TOPIC, topic.name)
+    ]

@@ -1,12 +1,12 @@
 """The ACLs of a cluster, and what follows from them.
 
-What is asked is found by the resource's name: literally, by `*`, and by each of the lengths that
-prefixes have. So a question costs by how many ACLs hold for one resource, not by how many there
-are.
+What is asked is found by who asks, and by the resource's name: literally, by `*`, and by each of
+the lengths that prefixes have. So a question costs by how many lengths there are, and not by how
+many ACLs, be they all of one resource.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import Any, Final, TypeAlias
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import Any, Final, TypeAlias, TypeVar
 
 from tidemark.partitions.state_machines.access.acls import (
     EVERYBODY,
@@ -19,6 +19,7 @@ from tidemark.partitions.state_machines.access.acls import (
     acl_of_plain,
     plain_acl,
 )
+from tidemark.partitions.state_machines.access.prefixes import begins_with_one, outermost
 from tidemark.protocol.errors import ErrorCode, RequestError
 
 ACLS_MAX: Final = 10_000
@@ -30,7 +31,26 @@ _IMPLIED_BY: Final = {
 }
 """Who is allowed one of these is allowed that too. Who is denied one is not denied it."""
 
+_Who: TypeAlias = tuple[str, str]
+"""A principal and a host, as ACLs name them."""
 _Pattern: TypeAlias = tuple[ResourceType, PatternType, str]
+K = TypeVar("K")
+
+
+def _bit(operation: Operation, permission: Permission) -> int:
+    """What stands for an ACL among those that differ from it in nothing else."""
+    return 1 << 2 * operation + (permission is Permission.ALLOW)
+
+
+def _bits(permission: Permission, *operations: Operation) -> int:
+    return sum({_bit(each, permission) for each in (*operations, Operation.ALL)})
+
+
+_ALLOWING: Final = {
+    each: _bits(Permission.ALLOW, each, *_IMPLIED_BY.get(each, ())) for each in Operation
+}
+_DENYING: Final = {each: _bits(Permission.DENY, each) for each in Operation}
+"""The bits that allow what is asked, and those that deny it."""
 
 
 class AclTable:
@@ -38,7 +58,10 @@ class AclTable:
 
     def __init__(self) -> None:
         self._acls: dict[Acl, None] = {}
-        self._by_pattern: dict[_Pattern, list[Acl]] = {}
+        self._said: dict[_Who, dict[_Pattern, int]] = {}
+        """The bits of those that are about somebody, by what they are about."""
+        self._counts: dict[_Pattern, int] = {}
+        """How many have that pattern, whoever they are about."""
         self._prefix_lengths: dict[ResourceType, dict[int, int]] = {}
         """By type: the lengths of the prefixes that have ACLs, and how many ACLs each has."""
         self.revision = 0
@@ -59,8 +82,9 @@ class AclTable:
 
         What is there already is not added, and what is not there is not removed.
         """
-        gone = set(removed) & self._acls.keys()
-        after = len(self._acls.keys() - gone | set(added))
+        gone = {acl: None for acl in removed if acl in self._acls}
+        new = {acl: None for acl in added if acl in gone or acl not in self._acls}
+        after = len(self._acls) - len(gone) + len(new)
         if after > max(ACLS_MAX, len(self._acls)):
             raise RequestError(
                 ErrorCode.POLICY_VIOLATION,
@@ -72,7 +96,7 @@ class AclTable:
             self.revision += 1
             for acl in gone:
                 self._remove(acl)
-            for acl in added:
+            for acl in new:
                 self._add(acl)
 
         return carry_out
@@ -81,22 +105,27 @@ class AclTable:
         if acl in self._acls:
             return
         self._acls[acl] = None
-        self._by_pattern.setdefault(acl[:3], []).append(acl)
-        if acl.pattern is PatternType.PREFIXED:
-            lengths = self._prefix_lengths.setdefault(acl.resource_type, {})
-            lengths[len(acl.name)] = lengths.get(len(acl.name), 0) + 1
+        pattern = acl[:3]
+        said = self._said.setdefault((acl.principal, acl.host), {})
+        said[pattern] = said.get(pattern, 0) | _bit(acl.operation, acl.permission)
+        self._count(acl, 1)
 
     def _remove(self, acl: Acl) -> None:
         del self._acls[acl]
-        alike = self._by_pattern[acl[:3]]
-        alike.remove(acl)
-        if not alike:
-            del self._by_pattern[acl[:3]]
+        pattern, who = acl[:3], (acl.principal, acl.host)
+        said = self._said[who]
+        said[pattern] &= ~_bit(acl.operation, acl.permission)
+        if not said[pattern]:
+            del said[pattern]
+        if not said:
+            del self._said[who]
+        self._count(acl, -1)
+
+    def _count(self, acl: Acl, by: int) -> None:
+        _add_to(self._counts, acl[:3], by)
         if acl.pattern is PatternType.PREFIXED:
-            lengths = self._prefix_lengths[acl.resource_type]
-            lengths[len(acl.name)] -= 1
-            if not lengths[len(acl.name)]:
-                del lengths[len(acl.name)]
+            lengths = self._prefix_lengths.setdefault(acl.resource_type, {})
+            _add_to(lengths, len(acl.name), by)
 
     def allows(
         self,
@@ -109,19 +138,18 @@ class AclTable:
         otherwise: bool,
     ) -> bool:
         """Whether somebody may do that with that resource. One ACL that denies it outweighs all
-        that allow it; what no ACL at all is about is as `otherwise` says."""
-        is_allowed, has_acls = False, False
-        enough = (operation, Operation.ALL, *_IMPLIED_BY.get(operation, ()))
-        for acl in self._of(resource_type, name):
-            has_acls = True
-            if not _is_about(acl, principal, host):
-                continue
-            if acl.permission is Permission.DENY:
-                if acl.operation in (operation, Operation.ALL):
-                    return False
-            elif acl.operation in enough:
-                is_allowed = True
-        return is_allowed if has_acls else otherwise
+        that allow it; what no ACL at all is about is as `otherwise` says. The host is to be as
+        `host_of` writes it."""
+        said_of_somebody = self._about(principal, host)
+        said, has_acls = 0, False
+        for pattern in self._patterns_of(resource_type, name):
+            if pattern in self._counts:
+                has_acls = True
+                for each in said_of_somebody:
+                    said |= each.get(pattern, 0)
+        if not has_acls:
+            return otherwise
+        return not said & _DENYING[operation] and bool(said & _ALLOWING[operation])
 
     def allows_some(
         self,
@@ -132,35 +160,38 @@ class AclTable:
         *,
         otherwise: bool,
     ) -> bool:
-        """Whether somebody may do that with some resource of a type, whether there is one or not
-        (KIP-679)."""
-        about = [
-            acl
-            for acl in self._acls
-            if acl.resource_type is resource_type
-            and _is_about(acl, principal, host)
-            and acl.operation in (operation, Operation.ALL)
-        ]
-        denied = [acl for acl in about if acl.permission is Permission.DENY]
-        if any(acl.name == WILDCARD and acl.pattern is PatternType.LITERAL for acl in denied):
+        """Whether there is a name so that somebody may do that with a resource of it, whether there
+        is one or not (KIP-679)."""
+        allowed, denied = set[_Pattern](), set[_Pattern]()
+        for said in self._about(principal, host):
+            for pattern, bits in said.items():
+                if pattern[0] is resource_type:
+                    if bits & _ALLOWING[operation]:
+                        allowed.add(pattern)
+                    if bits & _DENYING[operation]:
+                        denied.add(pattern)
+        all_of_type = (resource_type, PatternType.LITERAL, WILDCARD)
+        if all_of_type in denied:
             return False
-        if otherwise:
+        # However many names and prefixes have ACLs, there is a name that has none of them.
+        if all_of_type in allowed or (otherwise and all_of_type not in self._counts):
             return True
-        return any(
-            acl.permission is Permission.ALLOW and not any(_covers(deny, acl) for deny in denied)
-            for acl in about
-        )
+        prefixes = outermost(name for _, kind, name in denied if kind is PatternType.PREFIXED)
+        return any(not begins_with_one(each[2], prefixes) for each in allowed - denied)
 
-    def _of(self, resource_type: ResourceType, name: str) -> Iterator[Acl]:
-        """All that hold for one resource."""
-        by_pattern = self._by_pattern
-        yield from by_pattern.get((resource_type, PatternType.LITERAL, name), ())
-        if name != WILDCARD:
-            yield from by_pattern.get((resource_type, PatternType.LITERAL, WILDCARD), ())
+    def _about(self, principal: str, host: str) -> list[Mapping[_Pattern, int]]:
+        """What is said of somebody: by name or as one of all, there or wherever it is."""
+        known = self._said
+        whom = (principal, host), (principal, WILDCARD), (EVERYBODY, host), (EVERYBODY, WILDCARD)
+        return [known[each] for each in whom if each in known]
+
+    def _patterns_of(self, resource_type: ResourceType, name: str) -> Iterator[_Pattern]:
+        """All that one resource has, if there are ACLs with them."""
+        yield resource_type, PatternType.LITERAL, name
+        yield resource_type, PatternType.LITERAL, WILDCARD
         for length in self._prefix_lengths.get(resource_type, ()):
             if length <= len(name):
-                prefix = (resource_type, PatternType.PREFIXED, name[:length])
-                yield from by_pattern.get(prefix, ())
+                yield resource_type, PatternType.PREFIXED, name[:length]
 
     # As a part of a snapshot. Any: JSON's own values
 
@@ -175,12 +206,8 @@ class AclTable:
         return table
 
 
-def _is_about(acl: Acl, principal: str, host: str) -> bool:
-    return acl.principal in (principal, EVERYBODY) and acl.host in (host, WILDCARD)
-
-
-def _covers(deny: Acl, allow: Acl) -> bool:
-    """Whether what is denied is all that is allowed."""
-    if deny.pattern is PatternType.PREFIXED:
-        return allow.name.startswith(deny.name) and allow.name != WILDCARD
-    return allow.pattern is PatternType.LITERAL and allow.name == deny.name
+def _add_to(counts: dict[K, int], what: K, by: int) -> None:
+    """What there is none of has no count."""
+    counts[what] = counts.get(what, 0) + by
+    if not counts[what]:
+        del counts[what]

@@ -4,10 +4,11 @@ The numbers are Kafka's, and so is what they mean: an ACL is of one resource, or
 is `*`, or of those whose names begin with something (KIP-11, KIP-290).
 """
 
+import re
 from enum import IntEnum
-from ipaddress import ip_address
 from typing import Any, Final, NamedTuple, TypeVar
 
+from tidemark.partitions.state_machines.access.hosts import host_of
 from tidemark.protocol.errors import ErrorCode, RequestError
 
 E = TypeVar("E", bound=IntEnum)
@@ -65,6 +66,8 @@ EVERYBODY: Final = "User:*"
 """The principal that everybody is."""
 NAME_BYTES_MAX: Final = 1_000
 """Of a resource or a principal that has an ACL."""
+_CONTROL: Final = re.compile("[\x00-\x1f\x7f-\x9f\ud800-\udfff]")
+"""What no listing shows: control characters, and halves of characters."""
 
 
 class Acl(NamedTuple):
@@ -76,6 +79,7 @@ class Acl(NamedTuple):
     principal: str
     """As Kafka writes it: a type, a colon and a name, `User:alice`."""
     host: str
+    """As `host_of` writes it, or `*`."""
     operation: Operation
     permission: Permission
 
@@ -112,32 +116,38 @@ def acl_of(
         _known(PatternType, pattern, "pattern type"),
         name,
         principal,
-        host,
+        _known_host(host),
         _known(Operation, operation, "operation"),
         _known(Permission, permission, "permission"),
     )
-    if not name or len(name.encode()) > NAME_BYTES_MAX:
-        raise _invalid(f"a resource with an ACL has a name of 1 to {NAME_BYTES_MAX} bytes")
-    if acl.resource_type is ResourceType.CLUSTER and name not in (CLUSTER_NAME, WILDCARD):
+    if not _is_shown(name):
+        raise _invalid(f"a name here has 1 to {NAME_BYTES_MAX} bytes and no control characters")
+    if acl.resource_type is ResourceType.CLUSTER and name != CLUSTER_NAME:
         raise _invalid(
             f"the only resource of type cluster is called {CLUSTER_NAME!r}, not {name!r}"
         )
     kind, colon, who = principal.partition(":")
-    if not (kind and colon and who) or len(principal.encode()) > NAME_BYTES_MAX:
+    if not (kind and colon and who and _is_shown(principal)):
         raise _invalid(
-            f"{principal[:100]!r} is no principal: write its type and its name, as in User:alice"
+            f"{principal[:100]!r} is no principal of {NAME_BYTES_MAX} bytes at most, without "
+            "control characters: write its type and its name, as in User:alice"
         )
-    if host != WILDCARD and not _is_address(host):
-        raise _invalid(f"{host[:100]!r} is no host of an ACL: give an IP address, or *")
     return acl
 
 
-def _is_address(host: str) -> bool:
+def _is_shown(name: str) -> bool:
+    return not _CONTROL.search(name) and 0 < len(name.encode()) <= NAME_BYTES_MAX
+
+
+def _known_host(host: str) -> str:
+    if host == WILDCARD:
+        return host
     try:
-        ip_address(host)
+        return host_of(host)
     except ValueError:
-        return False
-    return True
+        raise _invalid(
+            f"{host[:100]!r} is no host of an ACL: give an IP address without a zone, or *"
+        ) from None
 
 
 class AclFilter(NamedTuple):
@@ -178,16 +188,24 @@ def filter_of(
     operation: int,
     permission: int,
 ) -> AclFilter:
-    """The filter that a client names. Raises `RequestError` INVALID_REQUEST."""
+    """The filter that a client names. Raises `RequestError` INVALID_REQUEST. A name, a principal
+    or a host that no ACL can have matches none."""
     return AclFilter(
         _known_or_any(ResourceType, resource_type, "resource type"),
         MATCH if pattern == MATCH else _known_or_any(PatternType, pattern, "pattern type"),
         name,
         principal,
-        host,
+        None if host is None else _host_in_filter(host),
         _known_or_any(Operation, operation, "operation"),
         _known_or_any(Permission, permission, "permission"),
     )
+
+
+def _host_in_filter(host: str) -> str:
+    try:
+        return host_of(host)
+    except ValueError:
+        return host
 
 
 def _known_or_any(kind: type[E], number: int, what: str) -> E | None:

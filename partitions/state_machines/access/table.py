@@ -23,7 +23,9 @@ from tidemark.partitions.state_machines.access.prefixes import begins_with_one, 
 from tidemark.protocol.errors import ErrorCode, RequestError
 
 ACLS_MAX: Final = 10_000
-"""All brokers hold them in memory, and in every snapshot of the metadata."""
+NAMES_BYTES_MAX: Final = 4 * 1024 * 1024
+"""Of all their resources and principals: all brokers hold them in memory, and in every snapshot of
+the metadata."""
 
 _IMPLIED_BY: Final = {
     Operation.DESCRIBE: (Operation.READ, Operation.WRITE, Operation.DELETE, Operation.ALTER),
@@ -64,6 +66,7 @@ class AclTable:
         """How many have that pattern, whoever they are about."""
         self._prefix_lengths: dict[ResourceType, dict[int, int]] = {}
         """By type: the lengths of the prefixes that have ACLs, and how many ACLs each has."""
+        self._names_bytes = 0
         self.revision = 0
         """How often they have changed; two states that have come apart may share one."""
 
@@ -90,6 +93,13 @@ class AclTable:
                 ErrorCode.POLICY_VIOLATION,
                 f"there would be {after} ACLs, and {ACLS_MAX} are the most: allow more at once, by "
                 "prefixes of names",
+            )
+        bytes_after = self._names_bytes - _names_bytes(gone) + _names_bytes(new)
+        if bytes_after > max(NAMES_BYTES_MAX, self._names_bytes):
+            raise RequestError(
+                ErrorCode.POLICY_VIOLATION,
+                f"the names in all ACLs would have {bytes_after} bytes, and {NAMES_BYTES_MAX} are "
+                "the most: use prefixes of names",
             )
 
         def carry_out() -> None:
@@ -122,6 +132,7 @@ class AclTable:
         self._count(acl, -1)
 
     def _count(self, acl: Acl, by: int) -> None:
+        self._names_bytes += by * _names_bytes([acl])
         _add_to(self._counts, acl[:3], by)
         if acl.pattern is PatternType.PREFIXED:
             lengths = self._prefix_lengths.setdefault(acl.resource_type, {})
@@ -204,6 +215,10 @@ class AclTable:
         for each in body:
             table._add(acl_of_plain(each))
         return table
+
+
+def _names_bytes(acls: Iterable[Acl]) -> int:
+    return sum(len(acl.name.encode()) + len(acl.principal.encode()) for acl in acls)
 
 
 def _add_to(counts: dict[K, int], what: K, by: int) -> None:

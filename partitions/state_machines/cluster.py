@@ -70,6 +70,7 @@ _SNAPSHOT_FORMAT: Final = 6
 _SNAPSHOT_FORMATS: Final = (2, 3, 4, 5, 6)
 """Those that can be read. Format 2 had no wishes, 3 no quotas and no configs of brokers, 4 none of
 groups, 5 no ACLs."""
+_FORMAT_WITH_ACLS: Final = 6
 
 
 Applied = TopicMetadata | BrokerMetadata | ProducerIdBlock | None
@@ -344,7 +345,8 @@ class ClusterState:
             if "quotas" in body:
                 state.quotas = ClientQuotas.of(body["quotas"])
                 state.broker_configs = BrokerConfigs.from_body(body["broker_configs"])
-            state.acls = AclTable.of(body.get("acls", ()))
+            # Where they are missing without reason, all might be allowed to everybody.
+            state.acls = AclTable.of(body["acls"] if body["format"] >= _FORMAT_WITH_ACLS else ())
             for group_id, configs in body.get("group_configs", {}).items():
                 state._group_configs[group_id] = dict(configs)
         except (ValueError, KeyError, TypeError, AttributeError) as error:

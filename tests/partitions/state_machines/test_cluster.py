@@ -7,11 +7,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.partitions.state_machines.access.rules_of_kafka import ACLS
 from tidemark.partitions.state_machines.client_quotas import QuotaChange, QuotaKey, entity_of
 from tidemark.partitions.state_machines.cluster import ClusterState, VersionConflict
 from tidemark.partitions.state_machines.cluster_brokers import voters_wanted
 from tidemark.partitions.state_machines.cluster_commands import (
     AllocateProducerIds,
+    AlterAcls,
     AlterQuotas,
     Command,
     CreatePartitions,
@@ -410,6 +412,12 @@ COMMANDS: st.SearchStrategy[Command] = st.one_of(
             ),
             max_size=2,
         ).map(tuple),
+    ),
+    st.builds(
+        AlterAcls,
+        at_version=VERSIONS,
+        added=st.lists(ACLS, max_size=3).map(tuple),
+        removed=st.lists(ACLS, max_size=1).map(tuple),
     ),
     st.builds(SetBrokerConfigs, at_version=VERSIONS, node_id=st.none() | NODES, configs=CONFIGS),
     st.builds(

@@ -85,7 +85,8 @@ def test_what_any_acl_is_about_is_allowed_to_nobody_else(other: Acl) -> None:
 @pytest.mark.parametrize("principal", [ADA, EVERYBODY])
 @pytest.mark.parametrize("host", [HERE, "*"])
 @pytest.mark.parametrize(
-    ("name", "pattern"), [("orders", LITERAL), ("*", LITERAL), ("ord", PREFIXED)]
+    ("name", "pattern"),
+    [("orders", LITERAL), ("*", LITERAL), ("ord", PREFIXED), ("orders", PREFIXED)],
 )
 def test_an_acl_that_denies_outweighs_all_that_allow(
     operation: Operation, principal: str, host: str, name: str, pattern: PatternType

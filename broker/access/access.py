@@ -14,6 +14,7 @@ from tidemark.partitions.state_machines.access.acls import (
     Operation,
     ResourceType,
 )
+from tidemark.partitions.state_machines.access.hosts import host_of
 from tidemark.partitions.state_machines.access.table import AclTable
 from tidemark.protocol.errors import ErrorCode, RequestError
 
@@ -96,7 +97,7 @@ class Access:
             or principal in self._super_users
             or self._cluster.state.acls.allows_some(
                 principal,
-                session.client_host,
+                _host_of(session.client_host),
                 operation,
                 resource_type,
                 otherwise=self._allows_without_acls,
@@ -120,7 +121,7 @@ class Access:
         principal = f"User:{user}"
         answer = principal in self._super_users or self._cluster.state.acls.allows(
             principal,
-            host,
+            _host_of(host),
             operation,
             resource_type,
             name,
@@ -139,6 +140,14 @@ class Access:
             self._followed = (acls, acls.revision)
             self.revision += 1
             self._answers.clear()
+
+
+def _host_of(client_host: str) -> str:
+    """As ACLs write it; what is no address, such as nothing, is no host of any ACL."""
+    try:
+        return host_of(client_host)
+    except ValueError:
+        return client_host
 
 
 def _not_told(_error: RequestError) -> None:

@@ -15,6 +15,15 @@ Errors: `RequestError` carries one of Kafka's codes, `OSError` is the network. T
 without trio is in `tidemark.client.blocking`. `docs/client.md` says more.
 """
 
+from tidemark.client.acl_descriptions import (
+    CLUSTER_NAME,
+    Acl,
+    AclFilter,
+    Operation,
+    PatternType,
+    Permission,
+    ResourceType,
+)
 from tidemark.client.admin import Admin
 from tidemark.client.balance_descriptions import (
     BalancedBroker,
@@ -94,8 +103,11 @@ from tidemark.protocol.records.compression import Compression
 from tidemark.protocol.types import TopicPartition
 
 __all__ = [
+    "CLUSTER_NAME",
     "CREATE_TIME",
     "LOG_APPEND_TIME",
+    "Acl",
+    "AclFilter",
     "Admin",
     "ApiRange",
     "AtOffset",
@@ -136,8 +148,11 @@ __all__ = [
     "MovedLeader",
     "OffsetSpec",
     "OngoingReassignment",
+    "Operation",
     "PartitionDescription",
     "PartitionReplicas",
+    "PatternType",
+    "Permission",
     "PlannedMove",
     "Producer",
     "ProducerDescription",
@@ -153,6 +168,7 @@ __all__ = [
     "ReplicaSize",
     "ReplicaStanding",
     "RequestError",
+    "ResourceType",
     "Sasl",
     "Start",
     "StateChange",

@@ -6,6 +6,7 @@ What is not idempotent is repeated too: a creation whose first answer was lost c
 with TOPIC_ALREADY_EXISTS.
 """
 
+from tidemark.client.admin.acls import AclAdmin
 from tidemark.client.admin.brokers import BrokerAdmin
 from tidemark.client.admin.cluster import ClusterAdmin
 from tidemark.client.admin.configs import ConfigAdmin
@@ -28,6 +29,7 @@ class Admin(
     LeaderAdmin,
     ReassignmentAdmin,
     QuotaAdmin,
+    AclAdmin,
     TransactionAdmin,
 ):
     """Everything that can be asked of a cluster; `Client.admin`."""

@@ -74,6 +74,7 @@ NOUNS: Final = {
         "tidemark.cli.quota:quota",
         "Limit what users and clients may send, fetch, and use of the processors.",
     ),
+    "acl": Noun("tidemark.cli.acl:acl", "See and change who is allowed to do what."),
     "bench": Noun(
         "tidemark.cli.bench:bench",
         "Measure throughput, or latency at a steady rate, on a topic of its own.",

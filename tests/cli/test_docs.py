@@ -7,7 +7,7 @@ anything.
 import os
 import re
 import subprocess
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import NamedTuple
 
@@ -41,6 +41,12 @@ def matches(expected: str, printed: str) -> bool:
     return (
         re.fullmatch(re.escape(expected).replace(r"\.\.\.", ".*"), printed, re.DOTALL) is not None
     )
+
+
+@pytest.fixture(scope="session")
+def tidemark_settings() -> Mapping[str, str]:
+    """The page shows ACLs, too; all else is open to who does not authenticate."""
+    return {"authorizer.class.name": "StandardAuthorizer", "super.users": "User:ANONYMOUS"}
 
 
 @pytest.fixture

@@ -42,7 +42,9 @@ class Guarded:
 
     async def ask(self, user: str, request: Message, version: int) -> Any:
         """The answer, which has been through the wire. Raises what the whole is refused with."""
-        asked = decode(type(request), version, encode(request, version))
+        # The broker places batches where they lie, so the buffer is one that can be written.
+        frame = memoryview(bytearray(encode(request, version)))
+        asked = decode(type(request), version, frame)
         session = self.sessions.setdefault(user, context(version).session)
         session.user = user
         handle = self.handlers[api_of(type(request)).key]
@@ -82,7 +84,13 @@ class Guarded:
 
 @asynccontextmanager
 async def guarded(tmp_path: Path, **settings: Any) -> AsyncIterator[Guarded]:  # Any: any setting
-    given = {"authorizer_class_name": STANDARD, "super_users": ("User:admin",), **settings}
+    given = {
+        "authorizer_class_name": STANDARD,
+        "super_users": ("User:admin",),
+        "offsets_topic_num_partitions": 1,
+        "transaction_state_log_num_partitions": 1,
+        **settings,
+    }
     async with open_node(tmp_path, **given) as node:
         await node.coordinator.ensure_topic()
         await node.transactions.ensure_topic()

@@ -321,3 +321,36 @@ def test_a_default_for_topics_is_checked_like_a_topic_config() -> None:
     assert problems(options={"log.flush": "never"}) == [
         "log.flush = 'never' (option): it takes commit or os"
     ]
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "StandardAuthorizer",
+        "org.apache.kafka.metadata.authorizer.StandardAuthorizer",
+        "kafka.security.authorizer.AclAuthorizer",
+    ],
+)
+def test_an_authorizer_goes_by_the_names_that_kafka_has_for_it(name: str) -> None:
+    options = {"authorizer.class.name": name, "super.users": "User:ann; User:CN=b,O=c;User:ann"}
+    settings = load_settings(options=options).settings
+    assert settings.authorizer_class_name == "StandardAuthorizer"
+    assert settings.super_users == ("User:ann", "User:CN=b,O=c")
+
+
+def test_an_authorizer_that_is_not_there_is_a_mistake() -> None:
+    assert load_settings(options={"authorizer.class.name": ""}).settings == BrokerSettings()
+    (problem,) = problems(options={"authorizer.class.name": "io.example.Ranger"})
+    assert "there is no other authorizer here" in problem
+    (problem,) = problems(
+        options={"authorizer.class.name": "StandardAuthorizer", "super.users": "ann"}
+    )
+    assert "User:name" in problem
+
+
+@pytest.mark.parametrize(
+    "options", [{"super.users": "User:a"}, {"allow.everyone.if.no.acl.found": "true"}]
+)
+def test_what_an_authorizer_needs_is_nothing_without_one(options: dict[str, str]) -> None:
+    (problem,) = problems(options=options)
+    assert "authorizer.class.name=StandardAuthorizer" in problem

@@ -19,6 +19,14 @@ _HINTS: Final[Mapping[int, str]] = {
     ErrorCode.PRODUCER_FENCED: "another producer has it now",
     ErrorCode.INVALID_TOPIC_EXCEPTION: "a name has 1 to 249 letters, digits, dots, hyphens and"
     " underscores, and is not . or ..",
+    ErrorCode.TOPIC_AUTHORIZATION_FAILED: "no ACL allows this user to do that with the topic"
+    " (`tidemark acl list`)",
+    ErrorCode.GROUP_AUTHORIZATION_FAILED: "no ACL allows this user to do that with the group"
+    " (`tidemark acl list`)",
+    ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED: "no ACL allows this user to do that with the"
+    " transactional id (`tidemark acl list`)",
+    ErrorCode.CLUSTER_AUTHORIZATION_FAILED: "no ACL allows this user to do that, neither with the"
+    " cluster nor, for an idempotent producer, with any topic (`tidemark acl list`)",
 }
 """What to say where the broker does not."""
 _NOT_THERE = frozenset(

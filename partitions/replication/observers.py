@@ -177,7 +177,9 @@ class Observers:
     # Leading
 
     def set_observers(self, key: PartitionKey, nodes: Sequence[NodeId]) -> None:
-        """These brokers observe the group."""
+        """These brokers observe the group. What any other has said of itself is forgotten: it gives
+        its replica up."""
+        self._standings.keep(key, nodes)
         if nodes:
             self._observers[key] = tuple(nodes)
         else:
@@ -201,14 +203,20 @@ class Observers:
         self, replica: GroupReplica, at: Offset, now: float, lag_max_ms: int
     ) -> list[NodeId]:
         """Who may serve a reader at that offset in place of this leader, by number: the voters
-        that hold it, and the observers that are no staler than that. All of them live."""
-        is_alive = self._peers.is_alive
+        that hold it, and the observers that are no staler than that. All of them live.
+
+        What observes no more may still have said something since. It would send readers back, who
+        would be sent there again, some hundred times a second.
+        """
+        is_alive, observers = self._peers.is_alive, self.of(replica.key)
         found = [
             each.node
             for each in replica.group.progress()
             if each.is_voter and each.match.offset >= at and is_alive(each.node)
         ]
         for node, standing in self._standings.of(replica.key).items():
+            if node not in observers:
+                continue
             staleness_ms = standing.staleness_at(now, replica.committed)
             if staleness_ms is not None and staleness_ms <= lag_max_ms and is_alive(node):
                 found.append(node)

@@ -6,7 +6,7 @@ is lost costs nothing, and what a leader remembers dies with it.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Final, NamedTuple
 
 from tidemark.partitions.replication.peer_messages import ObserverStanding
@@ -55,6 +55,11 @@ class Standings:
     def forget(self, key: PartitionKey) -> None:
         """The group is not led here any more, or not here."""
         self._standings.pop(key, None)
+
+    def keep(self, key: PartitionKey, nodes: Collection[NodeId]) -> None:
+        """Nobody but these observes the group any more."""
+        for node in self.of(key).keys() - set(nodes):
+            del self._standings[key][node]
 
     def forget_node(self, node: NodeId) -> None:
         """That process is gone, and perhaps what it held."""

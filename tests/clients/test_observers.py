@@ -234,6 +234,9 @@ async def test_a_config_asks_for_observers_and_other_clients_read_from_the_one_n
             lambda: cluster.brokers[3].node.topics.replica(TOPIC, 0) is None,
             "broker 3 observes no more",
         )
+        # Nor is anybody sent there any more, though nothing new has come since.
+        assert await trio.to_thread.run_sync(_librdkafka, cluster.bootstrap) == list(range(50))
+        assert bytes_out(cluster, 1) > 0
 
 
 async def test_a_strict_read_refuses_where_a_leader_that_was_cut_off_would_answer() -> None:

@@ -153,6 +153,32 @@ def test_the_leader_names_replicas_that_hold_what_is_read_and_observers_that_are
     assert readers(3) == [4], "an observer waits for it"
 
 
+def test_who_observes_no_more_is_not_named_again_before_it_says_how_far_it_is() -> None:
+    cluster = observed(4)
+    cluster[1].append("a")
+    cluster.run(0.6)
+    node, replica = cluster[1].node, cluster[1].replica()
+
+    def readers() -> list[int]:
+        found = node.observers.readers(replica, Offset(1), cluster.now, 60_000)
+        return list(map(int, found))
+
+    assert readers() == [2, 3, 4]
+    node.set_observers(KEY, ())
+    assert readers() == [2, 3], "it may have given its replica up, and would send readers back"
+    node.set_observers(KEY, (NodeId(4),))
+    assert readers() == [2, 3], "what it had then may be gone"
+    node.set_observers(KEY, ())
+    cluster[1].append("b")
+    cluster.run(2.0)  # nobody has told broker 4
+    assert 4 in node.observers.standings(KEY)
+    assert readers() == [2, 3]
+    node.set_observers(KEY, (NodeId(4),))
+    cluster[1].append("c")
+    cluster.run(2.0)
+    assert readers() == [2, 3, 4]
+
+
 def test_an_idle_group_is_hardly_asked_about() -> None:
     cluster = observed(4)
     cluster[1].append("a")

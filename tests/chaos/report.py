@@ -119,6 +119,7 @@ class Report:
                 + (f", {len(stream.timeouts)} timed out" if stream.timeouts else "")
                 + (f", {twice} doubled by librdkafka after that" if twice else "")
                 + (f", {len(stream.corrupt)} corrupt batches met" if stream.corrupt else "")
+                + (f", {stream.deadlocked} deadlocked in librdkafka" if stream.deadlocked else "")
                 + (", judged until a majority lost its power" if stream.lost_power_at else "")
             )
         group = workload.group

@@ -16,6 +16,7 @@ from typing import Final
 from confluent_kafka import KafkaError, KafkaException, Message, Producer
 from confluent_kafka.admin import AdminClient, NewTopic
 
+from tests.chaos.workload.deadlocks import deadlocked_clients
 from tests.chaos.workload.promise import Promise
 from tests.chaos.workload.reader import Reader
 from tidemark.protocol.types import Offset, TopicPartition
@@ -44,6 +45,8 @@ class Stream:
         self.timeouts: list[TimeOut] = []
         self.corrupt: list[str] = []
         """Which consumer has met a batch that is not what was written, and of which partition."""
+        self.deadlocked = 0
+        """How many clients could not be closed because librdkafka had locked itself out."""
         self.problems: list[str] = []
         self._bootstrap = bootstrap
         self._lock = threading.Lock()
@@ -99,8 +102,12 @@ class Stream:
         self._stopping.set()
         for thread in self._threads:
             thread.join(_END_SECONDS)
-        for thread in self._threads:
-            if thread.is_alive():
+        alive = [thread for thread in self._threads if thread.is_alive()]
+        if not alive:
+            return
+        self.deadlocked = min(len(alive), deadlocked_clients())
+        if self.deadlocked < len(alive):
+            for thread in alive:
                 self.problems.append(f"{thread.name} does not come to an end: {_where(thread)}")
 
     def read_to_the_end(self) -> None:

@@ -9,6 +9,9 @@ from pathlib import Path
 
 import pytest
 
+from tests.clients.acls import Acls
+from tests.clients.guests import PASSWORD, Login
+from tests.clients.guests.with_tidemark import connected
 from tidemark.testing.process import BrokerProcess, open_broker_process
 from tidemark.testing.process_cluster import ProcessCluster, open_process_cluster
 
@@ -20,6 +23,14 @@ SETTINGS = {
     "offsets.topic.num.partitions": "4",
     "log.cleaner.backoff.ms": "200",
     "quota.window.num": "2",
+}
+
+WITH_ACLS = {
+    **SETTINGS,
+    "num.partitions": "1",
+    "users": ",".join(f"{name}:{PASSWORD}" for name in ("admin", "alice", "bob")),
+    "authorizer.class.name": "StandardAuthorizer",
+    "super.users": "User:admin",
 }
 
 
@@ -34,6 +45,39 @@ def broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[BrokerProcess]:
 def own_broker(tmp_path: Path) -> Iterator[BrokerProcess]:
     with open_broker_process(tmp_path / "data", settings=SETTINGS) as process:
         yield process
+
+
+@pytest.fixture(scope="session")
+def broker_with_acls(tmp_path_factory: pytest.TempPathFactory) -> Iterator[BrokerProcess]:
+    data_dir = tmp_path_factory.mktemp("acls") / "data"
+    with open_broker_process(data_dir, settings=WITH_ACLS) as process:
+        yield process
+
+
+@pytest.fixture
+def admin(broker_with_acls: BrokerProcess) -> Login:
+    """Who may do everything."""
+    return Login(broker_with_acls.bootstrap, "admin")
+
+
+@pytest.fixture
+def alice(admin: Login) -> Login:
+    """Who may do what the test allows her."""
+    return admin._replace(user="alice")
+
+
+@pytest.fixture
+def bob(admin: Login) -> Login:
+    return admin._replace(user="bob")
+
+
+@pytest.fixture
+def acls(admin: Login) -> Iterator[Acls]:
+    """The ACLs of the test, of which none is left after it."""
+    with connected(admin) as client:
+        acls = Acls(client)
+        yield acls
+        acls.clear()
 
 
 @pytest.fixture(scope="session")

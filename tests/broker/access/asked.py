@@ -252,6 +252,7 @@ CASES = (
         lambda name: {"entries": [{"entity": [{"entity_type": "user", "entity_name": name}]}]},
     ),
     Case(50, ((OP.DESCRIBE, CLUSTER),), lambda name: {"users": None}),
+    Case(50, ((OP.DESCRIBE, CLUSTER),), lambda name: {"users": [{"name": name}]}),
     Case(55, ((OP.DESCRIBE, CLUSTER),)),
     Case(
         61,

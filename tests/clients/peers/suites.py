@@ -10,7 +10,6 @@ from tests.clients.peers.pytest_suite import PytestSuite
 _NO_TLS: Final = (
     "the tests are run against a listener without TLS; ours are in `tests/clients/test_tls.py`"
 )
-_NO_ACLS: Final = "there are no ACLs"
 _OWN_BROKER: Final = "the test starts a broker of its own, with SASL"
 
 COMMON_SETTINGS: Final[Mapping[str, str]] = MappingProxyType(
@@ -18,6 +17,9 @@ COMMON_SETTINGS: Final[Mapping[str, str]] = MappingProxyType(
         "num.partitions": "4",
         "group.initial.rebalance.delay.ms": "0",
         "offsets.topic.num.partitions": "4",
+        # Some of them make ACLs, and all have to be allowed to do so.
+        "authorizer.class.name": "StandardAuthorizer",
+        "super.users": "User:ANONYMOUS",
     }
 )
 """What the suites expect of a broker."""
@@ -41,7 +43,6 @@ SUITES: Final[Mapping[str, PytestSuite | LibrdkafkaSuite]] = MappingProxyType(
             },
             not_applicable={
                 "test_ssl_integration*": _NO_TLS,
-                "*acls*": _NO_ACLS,
                 "*test_kafka_version_infer": "it tells Kafka's releases apart by the APIs that "
                 "they list",
                 "*test_describe_configs_broker_resource*": "it expects a broker whose file has "
@@ -96,8 +97,6 @@ SUITES: Final[Mapping[str, PytestSuite | LibrdkafkaSuite]] = MappingProxyType(
                 "*test_describe_operations*": _OWN_BROKER,
             },
             known={
-                "*test_basic_operations": "its last step asks for ACLs, of which there are none; "
-                "all before that passes",
                 "*test_incremental_alter_configs": "it expects min.insync.replicas to be set for "
                 "all brokers, as Kafka 4.1 does by itself; all else that it compares is equal",
             },

@@ -55,10 +55,8 @@ class Visitor(NamedTuple):
         if error is not None:
             raise error
 
-    def topic_name(self, name: str | None, topic_id: UUID) -> str | None:
-        """What a topic is called that may be asked for by its id; `None` if nobody has that id."""
-        if name:
-            return name
+    def name_of(self, topic_id: UUID) -> str | None:
+        """What a topic is called that is asked for by its id; `None` if nobody has that id."""
         topic = self.node.topics.by_id(topic_id)
         return None if topic is None else topic.name
 

@@ -81,7 +81,7 @@ class _Asked:
         topic_id = getattr(topic, "topic_id", None)
         name = topic.name
         if not name and topic_id is not None:
-            name = self._visitor.topic_name(name, topic_id)
+            name = self._visitor.name_of(topic_id)
         if name is None or self._visitor.refused(Operation.DESCRIBE, TOPIC, name) is None:
             return False
         self._refused.append(topic)

@@ -79,7 +79,7 @@ class PartitionGate:
     def _code(self, visitor: Visitor, topic: Any) -> ErrorCode:
         name = getattr(topic, self.asked.topic)
         if not name and hasattr(topic, "topic_id"):
-            name = visitor.topic_name(name, topic.topic_id)
+            name = visitor.name_of(topic.topic_id)
             if name is None:
                 return ErrorCode.NONE  # The handler says so.
         error = visitor.refused(self.operation, TOPIC, name)

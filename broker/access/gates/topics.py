@@ -32,8 +32,10 @@ from tidemark.protocol.messages.describe_replicas import (
     DescribeReplicasResponse,
     DescribeReplicasTopic,
 )
+from tidemark.protocol.schema import ZERO_UUID
 
 _NULL_ASKS_FOR_ALL_SINCE: Final = 1
+_IDS_SINCE: Final = 12
 
 
 def metadata(visitor: Visitor, request: messages.MetadataRequest) -> Passed:
@@ -74,9 +76,13 @@ def _shown(visitor: Visitor, response: messages.MetadataResponse) -> messages.Me
 def _metadata_error(
     visitor: Visitor, asked: messages.MetadataRequestTopic, *, may_create: bool
 ) -> RequestError | None:
-    name = visitor.topic_name(asked.name, asked.topic_id)
+    name = asked.name
+    if name is None or asked.topic_id != ZERO_UUID:
+        # The handler goes by the id, whatever name is with it.
+        known = visitor.api_version >= _IDS_SINCE
+        name = visitor.name_of(asked.topic_id) if known else None
     if name is None:
-        return None  # The handler says that there is none.
+        return None  # The handler says that there is none, or that ids are not asked for.
     error = visitor.refused(Operation.DESCRIBE, TOPIC, name)
     node = visitor.node
     if error is not None or not (may_create and node.settings.auto_create_topics_enable):
@@ -137,7 +143,7 @@ def delete_topics(visitor: Visitor, request: DeleteTopicsRequest) -> Passed:
     refused: list[DeletableTopicResult] = []
 
     def is_allowed(asked: DeleteTopicState) -> bool:
-        name = visitor.topic_name(asked.name, asked.topic_id)
+        name = visitor.name_of(asked.topic_id) if asked.name is None else asked.name
         error = None if name is None else visitor.refused(Operation.DELETE, TOPIC, name)
         if error is not None:
             said = said_of(DeletableTopicResult, error)

@@ -74,6 +74,27 @@ async def test_a_topic_that_is_asked_for_by_its_id_keeps_its_name(guard: Guarded
     assert guard.node.topics.get("hidden") is not None
 
 
+async def test_a_topic_by_its_id_is_not_to_be_known_by_the_name_of_another(
+    guard: Guarded,
+) -> None:
+    await guard.create("hidden", "mine")
+    await guard.alter(added=[allowed(DESCRIBE, TOPIC, "mine")])
+    await guard.alter(added=[allowed(Operation.DELETE, TOPIC, "mine")])
+    topic = guard.node.topics.get("hidden")
+    assert topic is not None
+    for name in ("mine", "none", ""):
+        both = MetadataRequest(topics=[MetadataRequestTopic(name=name, topic_id=topic.id)])
+        (answer,) = (await guard.ask("alice", both, 12)).topics
+        assert (answer.error_code, answer.name, answer.partitions) == (REFUSED, name, ())
+        delete = DeleteTopicsRequest(
+            topics=[DeleteTopicState(name=name, topic_id=topic.id)], topic_names=(), timeout_ms=1
+        )
+        (deleted,) = (await guard.ask("alice", delete, 6)).responses
+        assert deleted.error_code != 0
+        assert "hidden" not in str(deleted)
+    assert guard.node.topics.get("hidden") is not None
+
+
 async def test_by_first_use_a_topic_is_made_for_who_may_create_it(guard: Guarded) -> None:
     await guard.alter(added=[allowed(DESCRIBE, TOPIC, name) for name in ("a", "b")])
     await guard.alter(added=[allowed(Operation.CREATE, TOPIC, "b")])

@@ -34,6 +34,7 @@ from tidemark.protocol.messages.offset_commit import OffsetCommitResponse
 from tidemark.protocol.messages.offset_delete import OffsetDeleteRequest, OffsetDeleteResponse
 
 _SEVERAL_COORDINATORS_SINCE: Final = 4
+_GROUP_MESSAGES_SINCE: Final = 6
 _GROUPS: Final = 0
 _TRANSACTIONS: Final = 1
 
@@ -88,13 +89,26 @@ delete_groups: Final = EachGate(
     echoed={"group_id": ""},
 )
 
-describe_groups: Final = EachGate(
+_DESCRIBE_GROUPS: Final = EachGate(
     check=_group(Operation.DESCRIBE),
     response=classic_groups.DescribeGroupsResponse,
     asked="groups",
     answered="groups",
     echoed={"group_id": ""},
 )
+
+def describe_groups(
+    visitor: Visitor, request: classic_groups.DescribeGroupsRequest
+) -> Passed:
+    passed = _DESCRIBE_GROUPS(visitor, request)
+    if visitor.api_version >= _GROUP_MESSAGES_SINCE:
+        return passed
+    return passed.then(
+        lambda response: replace(
+            response, groups=[replace(each, error_message=None) for each in response.groups]
+        )
+    )
+
 
 describe_rebalances: Final = EachGate(
     check=_group(Operation.DESCRIBE),

@@ -92,6 +92,7 @@ class Node:
             super_users=settings.super_users,
             allows_without_acls=settings.allow_everyone_if_no_acl_found,
         )
+        self.access.on_changed = self.coordinator.topics_changed
         self.quotas = Quotas(
             self.cluster,
             self.metrics.quotas,

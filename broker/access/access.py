@@ -17,6 +17,7 @@ from tidemark.partitions.state_machines.access.acls import (
 from tidemark.partitions.state_machines.access.hosts import host_of
 from tidemark.partitions.state_machines.access.table import AclTable
 from tidemark.protocol.errors import ErrorCode, RequestError
+from tidemark.protocol.values import dataclass
 
 if TYPE_CHECKING:
     from tidemark.broker.network.requests import Session
@@ -50,6 +51,29 @@ class Cluster(Protocol):
     def when_changed(self, callback: Callable[[], None]) -> None: ...
 
 
+class Client(Protocol):
+    """Who asks. A `Session`, or what is left of one."""
+
+    @property
+    def user(self) -> str | None: ...
+
+    @property
+    def client_host(self) -> str: ...
+
+
+@dataclass(frozen=True, slots=True)
+class TopicsKnown:
+    """Whether a client may know of a topic: for those who remember it longer than its connection
+    lasts. Those of the same user at the same host are equal."""
+
+    access: Access
+    user: str | None
+    client_host: str
+
+    def __call__(self, name: str) -> bool:
+        return self.access.may(self, Operation.DESCRIBE, ResourceType.TOPIC, name)
+
+
 class Access:
     """Used on the loop's thread."""
 
@@ -66,6 +90,8 @@ class Access:
         """Another one whenever the ACLs may have changed."""
         self.on_refused: Callable[[RequestError], None] = _not_told
         """Called with each refusal that a client is given."""
+        self.on_changed: Callable[[], None] = _nobody_told
+        """Called when the ACLs may have changed."""
         self._cluster = cluster
         self._super_users = frozenset(super_users)
         self._allows_without_acls = allows_without_acls
@@ -76,7 +102,7 @@ class Access:
             self._follow()
 
     def may(
-        self, session: Session, operation: Operation, resource_type: ResourceType, name: str
+        self, session: Client, operation: Operation, resource_type: ResourceType, name: str
     ) -> bool:
         """Whether a client may do that with that resource, whether there is one or not."""
         if not self.is_on:
@@ -103,6 +129,12 @@ class Access:
                 otherwise=self._allows_without_acls,
             )
         )
+
+    def topics_known(self, session: Session) -> TopicsKnown | None:
+        """Of which topics a client may know; `None`: of all of them."""
+        if not self.is_on:
+            return None
+        return TopicsKnown(self, session.user, session.client_host)
 
     def operations(
         self, session: Session, resource_type: ResourceType, name: str = CLUSTER_NAME
@@ -140,6 +172,7 @@ class Access:
             self._followed = (acls, acls.revision)
             self.revision += 1
             self._answers.clear()
+            self.on_changed()
 
 
 def _host_of(client_host: str) -> str:
@@ -148,6 +181,10 @@ def _host_of(client_host: str) -> str:
         return host_of(client_host)
     except ValueError:
         return client_host
+
+
+def _nobody_told() -> None:
+    pass
 
 
 def _not_told(_error: RequestError) -> None:

@@ -81,7 +81,7 @@ class GroupCoordinator:
             CONSUMER_OFFSETS, self, topics, services, tasks
         )
         topics.when_deleted(self.forget_topic)
-        topics.when_changed(self._topics_changed)
+        topics.when_changed(self.topics_changed)
         self._topic.start()
         self._expire_later()
 
@@ -232,7 +232,8 @@ class GroupCoordinator:
             batch_bytes_max=self._settings.socket_request_max_bytes,
         )
 
-    def _topics_changed(self) -> None:
+    def topics_changed(self) -> None:
+        """There are other topics, or clients may know of others."""
         for partition in self._topic.served():
             partition.shard.topics_changed()
 

@@ -44,6 +44,7 @@ def handle(
         pattern=request.subscribed_topic_regex,
         assignor=request.server_assignor,
         owned=_owned(request.topic_partitions),
+        may_know=node.access.topics_known(context.session),
     )
     return node.coordinator.ask(heartbeat, ConsumerHeartbeatAnswer, _respond)
 

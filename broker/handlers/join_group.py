@@ -32,6 +32,7 @@ def handle(
         new_member_id=node.coordinator.new_member_id(context.client_id, request.group_instance_id),
         requires_member_id=context.api_version >= _MEMBER_ID_REQUIRED_SINCE,
         may_skip_assignment=context.api_version >= _SKIP_ASSIGNMENT_SINCE,
+        may_know=node.access.topics_known(context.session),
     )
     return node.coordinator.ask(join, JoinAnswer, _respond)
 

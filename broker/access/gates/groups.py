@@ -97,9 +97,8 @@ _DESCRIBE_GROUPS: Final = EachGate(
     echoed={"group_id": ""},
 )
 
-def describe_groups(
-    visitor: Visitor, request: classic_groups.DescribeGroupsRequest
-) -> Passed:
+
+def describe_groups(visitor: Visitor, request: classic_groups.DescribeGroupsRequest) -> Passed:
     passed = _DESCRIBE_GROUPS(visitor, request)
     if visitor.api_version >= _GROUP_MESSAGES_SINCE:
         return passed

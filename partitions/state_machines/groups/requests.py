@@ -10,7 +10,7 @@ from enum import Enum
 from types import MappingProxyType
 from typing import Final, NamedTuple, Self
 
-from tidemark.partitions.state_machines.groups.topic_view import Partitions
+from tidemark.partitions.state_machines.groups.topic_view import MayKnow, Partitions
 from tidemark.protocol.errors import ErrorCode
 from tidemark.protocol.types import ProducerId, TopicPartition
 from tidemark.protocol.values import dataclass
@@ -50,6 +50,8 @@ class Join:
     """Why, as the client says it."""
     requires_member_id: bool = True
     may_skip_assignment: bool = True
+    may_know: MayKnow | None = None
+    """Asked where the coordinator assigns; `None` is of everything."""
 
     @property
     def protocol_names(self) -> tuple[str, ...]:
@@ -150,6 +152,8 @@ class ConsumerHeartbeat:
     """A regular expression; empty for none any more."""
     assignor: str | None = None
     owned: Partitions | None = None
+    may_know: MayKnow | None = None
+    """Asked of what the pattern matches; `None` is of everything."""
 
     @property
     def is_full(self) -> bool:

@@ -1,7 +1,7 @@
 """The topics, as a coordinator that assigns partitions itself has to know them."""
 
-from collections.abc import Iterable, Mapping
-from typing import Final, NamedTuple, Protocol
+from collections.abc import Callable, Iterable, Mapping
+from typing import Final, NamedTuple, Protocol, TypeAlias
 from uuid import UUID
 
 
@@ -13,6 +13,10 @@ class TopicIdPartition(NamedTuple):
 
 
 Partitions = frozenset[TopicIdPartition]
+
+MayKnow: TypeAlias = Callable[[str], bool]
+"""Whether a client may know of a topic, if there is one of that name. Those of the same client are
+equal, and have the same hash."""
 
 NO_PARTITIONS: Final[Partitions] = frozenset()
 

@@ -28,7 +28,11 @@ from tidemark.partitions.state_machines.groups.requests import (
 )
 from tidemark.partitions.state_machines.groups.settings import GroupSettings
 from tidemark.partitions.state_machines.groups.subscriptions import CONSUMER
-from tidemark.partitions.state_machines.groups.topic_view import NO_PARTITIONS, Partitions
+from tidemark.partitions.state_machines.groups.topic_view import (
+    NO_PARTITIONS,
+    MayKnow,
+    Partitions,
+)
 from tidemark.protocol.consumer_protocol import Subscription
 from tidemark.protocol.errors import ErrorCode, MalformedMessage
 
@@ -38,6 +42,8 @@ def join(group: ConsumerGroup, request: Join, topics: Topics, turn: Turn) -> Joi
     said = _subscription(group, request)
     if said is None:
         return _refused(request, ErrorCode.INCONSISTENT_GROUP_PROTOCOL)
+    if request.may_know is not None:
+        said = _shown(said, request.may_know)
     is_nobody = request.member_id == UNKNOWN_MEMBER
     if is_nobody and request.instance_id is None and request.requires_member_id:
         error = ErrorCode.MEMBER_ID_REQUIRED
@@ -120,6 +126,13 @@ def _subscription(group: ConsumerGroup, request: Join) -> Subscription | None:
         return embedded.subscription(request.protocols) if spoken else None
     except MalformedMessage:
         return None
+
+
+def _shown(said: Subscription, may_know: MayKnow) -> Subscription:
+    """As if what the member may not know of were not there."""
+    topics = tuple(filter(may_know, said.topics))
+    owned = frozenset(each for each in said.owned if may_know(each.topic))
+    return replace(said, topics=topics, owned=owned)
 
 
 def _speaker(group: ConsumerGroup, request: Join) -> ConsumerMember | None:

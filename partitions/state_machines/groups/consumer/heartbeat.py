@@ -144,6 +144,7 @@ def _described(member: ConsumerMember, request: ConsumerHeartbeat) -> ConsumerMe
         client_host=request.client_host,
         topics=_newer(request.topics, member.topics),
         pattern=pattern,
+        may_know=request.may_know,
         assignor=_newer(request.assignor, member.assignor),
         rebalance_timeout_ms=_newer(request.rebalance_timeout_ms, member.rebalance_timeout_ms),
         classic=None,

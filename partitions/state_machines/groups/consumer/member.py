@@ -4,7 +4,11 @@ from dataclasses import replace
 from enum import Enum
 from typing import Final
 
-from tidemark.partitions.state_machines.groups.topic_view import NO_PARTITIONS, Partitions
+from tidemark.partitions.state_machines.groups.topic_view import (
+    NO_PARTITIONS,
+    MayKnow,
+    Partitions,
+)
 from tidemark.protocol.errors import ErrorCode
 from tidemark.protocol.messages.consumer_group_records import StoredMemberState
 from tidemark.protocol.values import dataclass
@@ -59,6 +63,8 @@ class ConsumerMember:
     topics: frozenset[str] = frozenset()
     pattern: str | None = None
     """The topics whose whole names match are read as well."""
+    may_know: MayKnow | None = None
+    """Which of those. Not in the log: `None` until the member is heard, or if nothing is hidden."""
     assignor: str | None = None
     rebalance_timeout_ms: int = -1
     epoch: int = JOINING_EPOCH

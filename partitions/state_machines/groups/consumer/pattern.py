@@ -17,10 +17,11 @@ from tidemark.partitions.state_machines.groups.consumer.pattern_program import (
     Program,
     compile_program,
 )
+from tidemark.partitions.state_machines.groups.topic_view import MayKnow
 from tidemark.protocol.errors import ErrorCode, RequestError
 
 SETS_KEPT_MAX: Final = 1_000
-"""Sets of states remembered; with more, all are forgotten and remembered anew."""
+"""Sets of states, or of names, remembered; with more, all are forgotten and remembered anew."""
 
 States = frozenset[int]
 
@@ -39,6 +40,9 @@ class Pattern:
         self._known: dict[str, bool] = {}
         self._version = -1
         self.matching: frozenset[str] = frozenset()
+        self._shown: dict[MayKnow, frozenset[str]] = {}
+        self.heard: MayKnow | None = None
+        """Of the member that was heard last, and who others are taken for until they are."""
 
     def look_at(self, names: Iterable[str], version: int) -> None:
         """Find the names that match, unless they are those of the last time."""
@@ -48,6 +52,20 @@ class Pattern:
         known = self._known
         self._known = {name: known[name] if name in known else self.matches(name) for name in names}
         self.matching = frozenset(name for name, does in self._known.items() if does)
+        self._shown.clear()
+
+    def shown_to(self, may_know: MayKnow | None) -> frozenset[str]:
+        """Those that match and that somebody may know of. It is not asked again before the next
+        version of the topics."""
+        may_know = may_know or self.heard
+        if may_know is None:
+            return self.matching
+        shown = self._shown.get(may_know)
+        if shown is None:
+            if len(self._shown) >= SETS_KEPT_MAX:
+                self._shown.clear()
+            shown = self._shown[may_know] = frozenset(filter(may_know, self.matching))
+        return shown
 
     def matches(self, name: str) -> bool:
         states = self._reach([0], at_start=True, at_end=not name)

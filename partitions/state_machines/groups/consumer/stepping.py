@@ -21,6 +21,7 @@ def step(
 ) -> ConsumerMember:
     """The member as it is then. `before` is None for a new one, and has another id if another
     process takes its place; `owned` is what it says it has, None if it does not say."""
+    targets.hear(group, after, topics)
     reason = _take_in(group, before, after)
     have_changed = targets.refresh(group, topics, turn)
     # To a new group all topics are other ones: that somebody came says more.
@@ -44,6 +45,8 @@ def _take_in(group: ConsumerGroup, before: ConsumerMember | None, after: Consume
         return f"{name_of(after)} joined"
     if not before.reads_as(after):
         return f"{name_of(after)} reads other topics, or asks for another assignor"
+    if not targets.sees_as(group, before, after):
+        return f"{name_of(after)} may know of other topics"
     return ""
 
 

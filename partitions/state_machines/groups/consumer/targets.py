@@ -90,6 +90,22 @@ class _Ids:
         return ids
 
 
+def hear(group: ConsumerGroup, member: ConsumerMember, topics: Topics) -> None:
+    """A member speaks that may know of some topics: so, too, may those with its pattern that have
+    not spoken to this broker yet. It is mostly the same user."""
+    if member.pattern is not None and member.may_know is not None:
+        pattern = group.patterns.get(member.pattern)
+        if pattern is None:
+            pattern = group.patterns[member.pattern] = Pattern(member.pattern)
+            pattern.look_at(topics.view.names(), topics.version)
+        pattern.heard = member.may_know
+
+
+def sees_as(group: ConsumerGroup, before: ConsumerMember, after: ConsumerMember) -> bool:
+    """Whether the topics of both are the same, who may know of others or not."""
+    return before.may_know == after.may_know or _names(group, before) == _names(group, after)
+
+
 def subscribed_names(group: ConsumerGroup) -> frozenset[str]:
     """All topics that members name, or that match what they name."""
     return frozenset(name for member in group.members.values() for name in _names(group, member))
@@ -114,7 +130,7 @@ def _match_patterns(group: ConsumerGroup, topics: Topics) -> None:
 def _names(group: ConsumerGroup, member: ConsumerMember) -> frozenset[str]:
     if member.pattern is None or member.pattern not in group.patterns:
         return member.topics
-    return member.topics | group.patterns[member.pattern].matching
+    return member.topics | group.patterns[member.pattern].shown_to(member.may_know)
 
 
 def _elect_assignor(group: ConsumerGroup, turn: Turn) -> str:

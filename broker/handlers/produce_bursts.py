@@ -20,6 +20,7 @@ from tidemark.broker.network.requests import Line, Pending, Session
 from tidemark.partitions.state_machines.access.acls import Operation, ResourceType
 from tidemark.protocol.errors import MalformedMessage
 from tidemark.protocol.messages.produce import ProduceRequest, ProduceResponse
+from tidemark.protocol.records.header import says_transactional
 
 if TYPE_CHECKING:
     from tidemark.broker.network.send_queue import Part
@@ -125,10 +126,12 @@ def _alike(
 
 
 def _is_allowed(node: Node, request: ProduceRequest, session: Session) -> bool:
-    """Whether the client may write all its topics. Requests of a burst pass no gate."""
+    """Whether the client may write all its topics, and nothing is of a transaction. Requests of a
+    burst pass no gate."""
     may, is_on = node.access.may, node.access.is_on
     return not is_on or all(
         may(session, Operation.WRITE, ResourceType.TOPIC, topic.name)
+        and not any(says_transactional(data.records) for data in topic.partition_data)
         for topic in request.topic_data
     )
 

@@ -296,6 +296,13 @@ def place_producer(
     seal(data, at)
 
 
+def says_transactional(data: BytesLike | None) -> bool:
+    """Whether what should be a batch says that it is of a transaction. It is not checked."""
+    # The lower byte, as above.
+    at = ATTRIBUTES_AT + 1
+    return data is not None and len(data) > at and bool(data[at] & TRANSACTIONAL_BIT)
+
+
 def seal(data: bytearray | memoryview, at: int) -> None:
     """Write the CRC of a batch that is otherwise complete."""
     (length,) = _INT32.unpack_from(data, at + _BASE_OFFSET.size)

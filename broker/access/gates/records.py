@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from typing import Final
 
+from tidemark.broker.access.access import principal_of
 from tidemark.broker.access.gate import TRANSACTIONAL_ID, Passed, Visitor
 from tidemark.broker.access.gates.partitions import At, PartitionGate
 from tidemark.broker.network.requests import Unanswerable
 from tidemark.partitions.state_machines.access.acls import Operation
-from tidemark.protocol.errors import ErrorCode
+from tidemark.protocol.errors import ErrorCode, RequestError
 from tidemark.protocol.messages.confirm_leadership import ConfirmLeadershipResponse
 from tidemark.protocol.messages.delete_records import DeleteRecordsResponse
 from tidemark.protocol.messages.describe_producers import DescribeProducersResponse
@@ -16,6 +17,7 @@ from tidemark.protocol.messages.fetch import FetchRequest, FetchResponse
 from tidemark.protocol.messages.list_offsets import ListOffsetsResponse
 from tidemark.protocol.messages.offset_for_leader_epoch import OffsetForLeaderEpochResponse
 from tidemark.protocol.messages.produce import ProduceRequest, ProduceResponse
+from tidemark.protocol.records.header import says_transactional
 
 _BEGINS: Final = 0
 """The epoch of a fetch that asks for a session, and says in full what it wants."""
@@ -24,6 +26,23 @@ _BEGINS: Final = 0
 def _transaction(visitor: Visitor, request: ProduceRequest) -> None:
     if request.transactional_id is not None:
         visitor.demand(Operation.WRITE, TRANSACTIONAL_ID, request.transactional_id)
+    elif _has_transactional(request):
+        # The log knows who has a transaction open, and asks nobody: it would take a batch that says
+        # to be of another's.
+        error = RequestError(
+            ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED,
+            f"{principal_of(visitor.session)} may not write in a transaction without its id",
+        )
+        visitor.node.access.on_refused(error)
+        raise error
+
+
+def _has_transactional(request: ProduceRequest) -> bool:
+    return any(
+        says_transactional(data.records)
+        for topic in request.topic_data
+        for data in topic.partition_data
+    )
 
 
 _PRODUCE: Final = PartitionGate(

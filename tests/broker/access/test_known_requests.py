@@ -26,6 +26,7 @@ from tidemark.protocol.messages.produce import (
 )
 from tidemark.protocol.registry import APIS
 from tidemark.protocol.schema import Message
+from tidemark.protocol.types import ProducerId
 
 VERSIONS = {0: 9, 1: 12}
 REFUSED = ErrorCode.TOPIC_AUTHORIZATION_FAILED
@@ -180,3 +181,38 @@ async def test_of_a_request_what_is_allowed_is_done(guard: Guarded, connection: 
         for topic in answer.responses
     } == {"t": [0], "hers": [REFUSED]}
     assert (records_in(mine), records_in(hers)) == (1, 0)
+
+
+async def test_nobody_writes_in_a_transaction_without_its_id(
+    guard: Guarded, connection: Connection
+) -> None:
+    replica, _ = [await new_topic(guard.node, name, flush="os") for name in ("t", "u")]
+    await guard.alter(
+        added=[allowed(Operation.WRITE, ResourceType.TOPIC, name) for name in ("t", "u")]
+    )
+    ours: dict[str, Any] = {
+        "producer_id": 7,
+        "producer_epoch": 0,
+        "is_transactional": True,
+    }  # Any: fields
+    # It is open, as another's: the log says so, and is not in doubt.
+    replica.verifications.begin(ProducerId(7), 0).settle(None)
+    opening = memoryview(bytearray(batch(base_sequence=0, **ours)))
+    replica.produce(opening, api_version=9)
+    refused = ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED
+    theirs = request(batch(base_sequence=1, **ours), acks=1)
+    assert connection.ask(theirs) == refused
+    assert connection.ask(request(batch(), acks=1)) == 0
+    assert connection.ask(theirs) == refused, "also if its like is known"
+    burst = spread("t", "u")
+    connection.visit(burst)
+    evil = [
+        TopicProduceData(
+            name=topic,
+            partition_data=[PartitionProduceData(index=0, records=theirs_or_plain)],
+        )
+        for topic, theirs_or_plain in (("t", batch(base_sequence=1, **ours)), ("u", batch()))
+    ]
+    end = records_in(replica)
+    connection.visit(burst, ProduceRequest(acks=1, timeout_ms=1_000, topic_data=evil), burst)
+    assert records_in(replica) == end + 2

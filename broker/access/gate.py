@@ -69,13 +69,15 @@ class Passed(NamedTuple):
     """What the handler is asked; `None`: nothing."""
     finish: Callable[[Any], Any] | None = None
     """Makes the client's answer of the handler's; given `None` where the handler is not asked."""
+    is_lasting: bool = True
+    """Whether a request like it is let through as long as no ACL changes."""
 
     def then(self, finish: Callable[[Any], Any]) -> Passed:
         """The same, with `finish` done to the answer at the end."""
         before = self.finish
         if before is None:
-            return Passed(self.request, finish)
-        return Passed(self.request, lambda response: finish(before(response)))
+            return self._replace(finish=finish)
+        return self._replace(finish=lambda response: finish(before(response)))
 
 
 Gate: TypeAlias = Callable[[Visitor, Any], Passed]

@@ -125,6 +125,8 @@ class _GatedFrames(FrameHandler):
     def decoded(self, frame: memoryview, request: Any, session: Session, codec: ApiCodec) -> None:
         passed = self._gate(Visitor(self._node, session, codec.version), request)
         self._last = request, passed
+        if not passed.is_lasting:
+            return
         if passed.request is request:
             self._handler.decoded(frame, request, session, codec)
 

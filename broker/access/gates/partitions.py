@@ -70,11 +70,24 @@ class PartitionGate:
             else:
                 refused.append(self._refuse(topic, code))
         if not refused:
-            return Passed(request)
+            return Passed(request, is_lasting=self._are_known(visitor, topics))
         if not allowed:
             return self._refused(refused)
         rest = replace(request, **{self.asked.topics: allowed})
-        return Passed(rest, lambda response: self._with(response, refused))
+        return Passed(
+            rest,
+            lambda response: self._with(response, refused),
+            self._are_known(visitor, allowed),
+        )
+
+    def _are_known(self, visitor: Visitor, topics: Sequence[Any]) -> bool:
+        """Whether there is nothing among what is allowed that could become a topic's id: those of
+        other brokers' topics are heard of later."""
+        return all(
+            getattr(topic, self.asked.topic) or visitor.name_of(topic.topic_id) is not None
+            for topic in topics
+            if hasattr(topic, "topic_id")
+        )
 
     def _code(self, visitor: Visitor, topic: Any) -> ErrorCode:
         name = getattr(topic, self.asked.topic)

@@ -22,6 +22,8 @@ from tidemark.protocol.records.header import says_transactional
 _BEGINS: Final = 0
 """The epoch of a fetch that asks for a session, and says in full what it wants."""
 
+_NO_SESSION: Final = (0, 0)
+
 
 def _transaction(visitor: Visitor, request: ProduceRequest) -> None:
     if request.transactional_id is not None:
@@ -80,6 +82,10 @@ def fetch(visitor: Visitor, request: FetchRequest) -> Passed:
         code = ErrorCode.FETCH_SESSION_ID_NOT_FOUND
         return Passed(None, lambda _: FetchResponse(error_code=code, responses=()))
     passed = _FETCH(visitor, request)
+    if not passed.is_lasting:
+        # The session would go on with what nobody has looked at.
+        connection.allowed_fetch_session = _NO_SESSION
+        return passed
     if request.session_epoch != _BEGINS or passed.request is None:
         return passed
 

@@ -6,10 +6,11 @@ from a refusal whether what was asked about is there.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Generator
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeAlias
 
 from tidemark.broker.access.access import refusal
+from tidemark.broker.steps import Steps
 from tidemark.partitions.state_machines.access.acls import CLUSTER_NAME, Operation, ResourceType
 from tidemark.protocol.errors import RequestError
 
@@ -80,8 +81,36 @@ class Passed(NamedTuple):
         return self._replace(finish=lambda response: finish(before(response)))
 
 
-Gate: TypeAlias = Callable[[Visitor, Any], Passed]
-"""Raises `RequestError` where the whole request is refused."""
+Looking: TypeAlias = Generator[int, None, Passed]
+"""Yields how many elements it is about to look at: a request may have tens of thousands, and who
+can wait lets others have their turn in between."""
+Gate: TypeAlias = Callable[[Visitor, Any], Passed | Looking]
+"""Raises `RequestError` where the whole request is refused, or has its `Looking` raise it."""
+
+
+def at_once(looked: Passed | Looking) -> Passed:
+    """What a gate lets through, for who cannot wait."""
+    if isinstance(looked, Passed):
+        return looked
+    try:
+        while True:
+            next(looked)
+    except StopIteration as over:
+        passed: Passed = over.value
+        return passed
+
+
+async def in_steps(looked: Passed | Looking) -> Passed:
+    """As `at_once`, with others' turns in between."""
+    if isinstance(looked, Passed):
+        return looked
+    steps = Steps()
+    try:
+        while True:
+            await steps.did(next(looked))
+    except StopIteration as over:
+        passed: Passed = over.value
+        return passed
 
 
 def open_to_all(_visitor: Visitor, request: Any) -> Passed:

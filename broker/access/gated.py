@@ -8,7 +8,7 @@ import inspect
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from tidemark.broker.access.gate import Gate, Passed, Visitor
+from tidemark.broker.access.gate import Gate, Passed, Visitor, at_once, in_steps
 from tidemark.broker.access.gates import GATES
 from tidemark.broker.handlers import CHANGES
 from tidemark.broker.network.requests import (
@@ -61,7 +61,8 @@ class _Gated:
         self._gate = gate
 
     def answer(self, node: Node, request: Any, context: RequestContext) -> Answer[Any]:
-        passed = self._gate(Visitor(node, context.session, context.api_version), request)
+        visitor = Visitor(node, context.session, context.api_version)
+        passed = at_once(self._gate(visitor, request))
         return _answered(self._handler, passed, node, context)
 
 
@@ -74,8 +75,9 @@ class _GatedTask:
         self._gate = gate
 
     async def answer(self, node: Node, request: Any, context: RequestContext) -> Any:
+        visitor = Visitor(node, context.session, context.api_version)
         try:
-            passed = self._gate(Visitor(node, context.session, context.api_version), request)
+            passed = await in_steps(self._gate(visitor, request))
         except RequestError as error:
             return self._refused(request, error)
         if passed.request is None:
@@ -110,7 +112,8 @@ class _GatedFrames(FrameHandler):
         if last is not None and last[0] is request:
             passed = last[1]
         else:
-            passed = self._gate(Visitor(node, context.session, context.api_version), request)
+            visitor = Visitor(node, context.session, context.api_version)
+            passed = at_once(self._gate(visitor, request))
         return _answered(self._handler, passed, node, context)
 
     def answer(
@@ -123,7 +126,7 @@ class _GatedFrames(FrameHandler):
         return self._handler.answer(node, frames, session, codec)
 
     def decoded(self, frame: memoryview, request: Any, session: Session, codec: ApiCodec) -> None:
-        passed = self._gate(Visitor(self._node, session, codec.version), request)
+        passed = at_once(self._gate(Visitor(self._node, session, codec.version), request))
         self._last = request, passed
         if not passed.is_lasting:
             return

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any, TypeAlias
 
-from tidemark.broker.access.gate import Passed, Visitor
+from tidemark.broker.access.gate import Looking, Passed, Visitor
 from tidemark.broker.access.gates.partitions import element_of
 from tidemark.broker.network.error_responses import filled, said_of
 from tidemark.protocol.errors import RequestError
@@ -29,9 +29,10 @@ class EachGate:
     """By the name of a field of an answer: that of the element's field with the same value, or
     nothing where the elements are plain names."""
 
-    def __call__(self, visitor: Visitor, request: Any) -> Passed:
+    def __call__(self, visitor: Visitor, request: Any) -> Looking:
         allowed, refused = [], []
         for each in getattr(request, self.asked):
+            yield 1
             error = self.check(visitor, each)
             if error is None:
                 allowed.append(each)

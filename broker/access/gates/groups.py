@@ -12,6 +12,7 @@ from tidemark.broker.access.gate import (
     TOPIC,
     TRANSACTIONAL_ID,
     Gate,
+    Looking,
     Passed,
     Visitor,
 )
@@ -76,9 +77,9 @@ offset_commit: Final = PartitionGate(
 _OFFSET_DELETE: Final = PartitionGate(operation=Operation.READ, response=OffsetDeleteResponse)
 
 
-def offset_delete(visitor: Visitor, request: OffsetDeleteRequest) -> Passed:
+def offset_delete(visitor: Visitor, request: OffsetDeleteRequest) -> Looking:
     visitor.demand(Operation.DELETE, GROUP, request.group_id)
-    return _OFFSET_DELETE(visitor, request)
+    return (yield from _OFFSET_DELETE(visitor, request))
 
 
 delete_groups: Final = EachGate(
@@ -98,8 +99,8 @@ _DESCRIBE_GROUPS: Final = EachGate(
 )
 
 
-def describe_groups(visitor: Visitor, request: classic_groups.DescribeGroupsRequest) -> Passed:
-    passed = _DESCRIBE_GROUPS(visitor, request)
+def describe_groups(visitor: Visitor, request: classic_groups.DescribeGroupsRequest) -> Looking:
+    passed = yield from _DESCRIBE_GROUPS(visitor, request)
     if visitor.api_version >= _GROUP_MESSAGES_SINCE:
         return passed
     return passed.then(
@@ -128,9 +129,10 @@ _DESCRIBE_CONSUMER_GROUPS: Final = EachGate(
 
 def consumer_group_describe(
     visitor: Visitor, request: consumer_groups.ConsumerGroupDescribeRequest
-) -> Passed:
+) -> Looking:
     """A group of which a member reads a topic that is not to be known is not described."""
-    return _DESCRIBE_CONSUMER_GROUPS(visitor, request).then(
+    passed = yield from _DESCRIBE_CONSUMER_GROUPS(visitor, request)
+    return passed.then(
         lambda response: replace(
             response, groups=[_without_hidden(visitor, each) for each in response.groups]
         )
@@ -173,14 +175,14 @@ def list_groups(visitor: Visitor, request: ListGroupsRequest) -> Passed:
     return Passed(request, finish)
 
 
-def find_coordinator(visitor: Visitor, request: FindCoordinatorRequest) -> Passed:
+def find_coordinator(visitor: Visitor, request: FindCoordinatorRequest) -> Looking:
     resource_type = _COORDINATED.get(request.key_type)
     if resource_type is None:
         return Passed(request)  # The handler says what there is.
     if visitor.api_version < _SEVERAL_COORDINATORS_SINCE:
         visitor.demand(Operation.DESCRIBE, resource_type, request.key)
         return Passed(request)
-    return _FIND_COORDINATORS[resource_type](visitor, request)
+    return (yield from _FIND_COORDINATORS[resource_type](visitor, request))
 
 
 _COORDINATED: Final = {_GROUPS: GROUP, _TRANSACTIONS: TRANSACTIONAL_ID}

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import fields, replace
 from typing import Any, Final, TypeAlias
 
-from tidemark.broker.access.gate import TOPIC, Passed, Visitor
+from tidemark.broker.access.gate import TOPIC, Looking, Passed, Visitor
 from tidemark.broker.network.error_responses import filled
 from tidemark.partitions.state_machines.access.acls import Operation
 from tidemark.protocol.errors import ErrorCode, RequestError
@@ -56,15 +56,17 @@ class PartitionGate:
     for_all: ForAll = nothing_else
     """What has to be allowed besides, for any of it."""
 
-    def __call__(self, visitor: Visitor, request: Any) -> Passed:
+    def __call__(self, visitor: Visitor, request: Any) -> Looking:
         topics = getattr(request, self.asked.topics)
+        of_all = ErrorCode.NONE
         try:
             self.for_all(visitor, request)
         except RequestError as error:
-            return self._refused([self._refuse(topic, error.code) for topic in topics])
+            of_all = error.code
         allowed, refused = [], []
         for topic in topics:
-            code = self._code(visitor, topic)
+            yield 1 + len(getattr(topic, self.asked.partitions))
+            code = of_all or self._code(visitor, topic)
             if code is ErrorCode.NONE:
                 allowed.append(topic)
             else:
@@ -127,8 +129,18 @@ class PartitionGate:
         return replace(response, **{self.answered.topics: answered})
 
 
+_ELEMENTS: Final[dict[tuple[type[Struct], str], type[Struct]]] = {}
+
+
 def element_of(struct: type[Struct], name: str) -> type[Struct]:
     """What an array's field has elements of."""
+    found = _ELEMENTS.get((struct, name))
+    if found is None:
+        found = _ELEMENTS[struct, name] = _element_of(struct, name)
+    return found
+
+
+def _element_of(struct: type[Struct], name: str) -> type[Struct]:
     (field,) = (each for each in struct.wire_fields if each.name == name)
     assert isinstance(field.type, Array)
     element: Any = field.type.element  # the struct's own wire type, which knows it

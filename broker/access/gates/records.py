@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from tidemark.broker.access.access import principal_of
-from tidemark.broker.access.gate import TRANSACTIONAL_ID, Passed, Visitor
+from tidemark.broker.access.gate import TRANSACTIONAL_ID, Looking, Passed, Visitor
 from tidemark.broker.access.gates.partitions import At, PartitionGate
 from tidemark.broker.network.requests import Unanswerable
 from tidemark.partitions.state_machines.access.acls import Operation
@@ -63,14 +63,14 @@ _FETCH: Final = PartitionGate(
 )
 
 
-def produce(visitor: Visitor, request: ProduceRequest) -> Passed:
-    passed = _PRODUCE(visitor, request)
+def produce(visitor: Visitor, request: ProduceRequest) -> Looking:
+    passed = yield from _PRODUCE(visitor, request)
     if request.acks == 0 and passed.request is not request:
         raise Unanswerable("a request with acks=0 may not write all that it has")
     return passed
 
 
-def fetch(visitor: Visitor, request: FetchRequest) -> Passed:
+def fetch(visitor: Visitor, request: FetchRequest) -> Looking:
     """In a fetch session the broker knows the partitions, and the gate does not see them: it goes
     on for who has begun it, on the same connection, and until an ACL changes. A client whose
     session is not known any more says again what it wants."""
@@ -81,7 +81,7 @@ def fetch(visitor: Visitor, request: FetchRequest) -> Passed:
     ):
         code = ErrorCode.FETCH_SESSION_ID_NOT_FOUND
         return Passed(None, lambda _: FetchResponse(error_code=code, responses=()))
-    passed = _FETCH(visitor, request)
+    passed = yield from _FETCH(visitor, request)
     if not passed.is_lasting:
         # The session would go on with what nobody has looked at.
         connection.allowed_fetch_session = _NO_SESSION

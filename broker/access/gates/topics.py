@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Final
 
-from tidemark.broker.access.gate import CLUSTER, TOPIC, Passed, Visitor
+from tidemark.broker.access.gate import CLUSTER, TOPIC, Looking, Passed, Visitor
 from tidemark.broker.access.gates.each import EachGate
 from tidemark.broker.network.error_responses import said_of
 from tidemark.partitions.state_machines.access.acls import Operation
@@ -38,13 +38,14 @@ _NULL_ASKS_FOR_ALL_SINCE: Final = 1
 _IDS_SINCE: Final = 12
 
 
-def metadata(visitor: Visitor, request: messages.MetadataRequest) -> Passed:
+def metadata(visitor: Visitor, request: messages.MetadataRequest) -> Looking:
     """Who asks for all topics is told of those that it may describe."""
     topics = request.topics
     if topics is None or (not topics and visitor.api_version < _NULL_ASKS_FOR_ALL_SINCE):
         return Passed(request, lambda response: _shown(visitor, response))
     allowed, refused = [], []
     for each in topics:
+        yield 1
         error = _metadata_error(visitor, each, may_create=request.allow_auto_topic_creation)
         if error is None:
             allowed.append(each)
@@ -105,8 +106,9 @@ _CREATE: Final = EachGate(
 )
 
 
-def create_topics(visitor: Visitor, request: CreateTopicsRequest) -> Passed:
-    return _CREATE(visitor, request).then(
+def create_topics(visitor: Visitor, request: CreateTopicsRequest) -> Looking:
+    passed = yield from _CREATE(visitor, request)
+    return passed.then(
         lambda response: replace(
             response, topics=[_without_configs(visitor, each) for each in response.topics]
         )
@@ -139,7 +141,7 @@ create_partitions: Final = EachGate(
 )
 
 
-def delete_topics(visitor: Visitor, request: DeleteTopicsRequest) -> Passed:
+def delete_topics(visitor: Visitor, request: DeleteTopicsRequest) -> Looking:
     refused: list[DeletableTopicResult] = []
 
     def is_allowed(asked: DeleteTopicState) -> bool:
@@ -152,8 +154,15 @@ def delete_topics(visitor: Visitor, request: DeleteTopicsRequest) -> Passed:
             refused.append(DeletableTopicResult(name=asked.name, topic_id=asked.topic_id, **said))
         return error is None
 
-    topics = [each for each in request.topics if is_allowed(each)]
-    names = [each for each in request.topic_names if is_allowed(DeleteTopicState(name=each))]
+    topics, names = [], []
+    for each in request.topics:
+        yield 1
+        if is_allowed(each):
+            topics.append(each)
+    for name in request.topic_names:
+        yield 1
+        if is_allowed(DeleteTopicState(name=name)):
+            names.append(name)
     if not refused:
         return Passed(request)
     if not topics and not names:
@@ -166,7 +175,7 @@ def delete_topics(visitor: Visitor, request: DeleteTopicsRequest) -> Passed:
 
 def describe_topic_partitions(
     visitor: Visitor, request: pages.DescribeTopicPartitionsRequest
-) -> Passed:
+) -> Looking:
     """Pages of all topics are pages of those that the client may describe: a cursor tells of no
     other, either."""
     if not request.topics:
@@ -177,7 +186,7 @@ def describe_topic_partitions(
                 lambda _: pages.DescribeTopicPartitionsResponse(topics=(), next_cursor=None),
             )
         return Passed(replace(request, topics=[pages.TopicRequest(name=each) for each in names]))
-    return _PAGES(visitor, request)
+    return (yield from _PAGES(visitor, request))
 
 
 _PAGES: Final = EachGate(
@@ -189,13 +198,13 @@ _PAGES: Final = EachGate(
 )
 
 
-def describe_replicas(visitor: Visitor, request: DescribeReplicasRequest) -> Passed:
+def describe_replicas(visitor: Visitor, request: DescribeReplicasRequest) -> Looking:
     if request.topics is None:
         topics = [
             DescribeReplicasTopic(topic=each, partitions=None) for each in _describable(visitor)
         ]
         return Passed(replace(request, topics=topics))
-    return _REPLICAS(visitor, request)
+    return (yield from _REPLICAS(visitor, request))
 
 
 _REPLICAS: Final = EachGate(

@@ -11,6 +11,7 @@ from tidemark.broker.access.gate import (
     TOPIC,
     TRANSACTIONAL_ID,
     Gate,
+    Looking,
     Passed,
     Visitor,
 )
@@ -117,9 +118,10 @@ _DESCRIBE: Final = EachGate(
 
 def describe_transactions(
     visitor: Visitor, request: describing.DescribeTransactionsRequest
-) -> Passed:
+) -> Looking:
     """Of the topics in a transaction those are told that the client may describe."""
-    return _DESCRIBE(visitor, request).then(
+    passed = yield from _DESCRIBE(visitor, request)
+    return passed.then(
         lambda response: replace(
             response,
             transaction_states=[

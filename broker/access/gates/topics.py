@@ -36,6 +36,9 @@ from tidemark.protocol.schema import ZERO_UUID
 
 _NULL_ASKS_FOR_ALL_SINCE: Final = 1
 _IDS_SINCE: Final = 12
+_UNKNOWN_ID: Final = RequestError(ErrorCode.UNKNOWN_TOPIC_ID)
+"""What the handler would say. It is not asked: when it answers, or at the broker to which it passes
+the request on, there may be a topic of that id, and nobody has looked who may know of it."""
 
 
 def metadata(visitor: Visitor, request: messages.MetadataRequest) -> Looking:
@@ -80,10 +83,11 @@ def _metadata_error(
     name = asked.name
     if name is None or asked.topic_id != ZERO_UUID:
         # The handler goes by the id, whatever name is with it.
-        known = visitor.api_version >= _IDS_SINCE
-        name = visitor.name_of(asked.topic_id) if known else None
+        if visitor.api_version < _IDS_SINCE:
+            return None  # It says that these are not asked for yet.
+        name = visitor.name_of(asked.topic_id)
     if name is None:
-        return None  # The handler says that there is none, or that ids are not asked for.
+        return _UNKNOWN_ID
     error = visitor.refused(Operation.DESCRIBE, TOPIC, name)
     node = visitor.node
     if error is not None or not (may_create and node.settings.auto_create_topics_enable):
@@ -146,11 +150,12 @@ def delete_topics(visitor: Visitor, request: DeleteTopicsRequest) -> Looking:
 
     def is_allowed(asked: DeleteTopicState) -> bool:
         name = visitor.name_of(asked.topic_id) if asked.name is None else asked.name
-        error = None if name is None else visitor.refused(Operation.DELETE, TOPIC, name)
+        error = _UNKNOWN_ID if name is None else visitor.refused(Operation.DELETE, TOPIC, name)
         if error is not None:
             said = said_of(DeletableTopicResult, error)
             if asked.name is None:
-                said["error_message"] = "it may not be deleted"  # What it is called is not told.
+                # What it is called is not told.
+                said["error_message"] = error.message and "it may not be deleted"
             refused.append(DeletableTopicResult(name=asked.name, topic_id=asked.topic_id, **said))
         return error is None
 

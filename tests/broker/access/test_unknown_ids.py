@@ -9,12 +9,15 @@ import pytest
 from tests.broker.access.conftest import Guarded
 from tests.broker.handlers.fetching import Want, asking
 from tests.broker.handlers.producing import batch, now_ms, request
+from tidemark.broker.access.gate import Visitor
 from tidemark.broker.access.gated import GatedHandlers
 from tidemark.broker.network.requests import FrameHandler, Session
 from tidemark.partitions.state_machines.cluster_commands import CreateTopic
 from tidemark.protocol.errors import ErrorCode
 from tidemark.protocol.frames import ApiCodec, encode_request
+from tidemark.protocol.messages.delete_topics import DeleteTopicsRequest, DeleteTopicState
 from tidemark.protocol.messages.fetch import FetchRequest
+from tidemark.protocol.messages.metadata import MetadataRequest, MetadataRequestTopic
 from tidemark.protocol.registry import APIS, api_of
 from tidemark.protocol.schema import Message
 from tidemark.protocol.types import NodeId
@@ -77,3 +80,21 @@ async def test_a_fetch_session_does_not_go_on_with_it(guard: Guarded) -> None:
     assert answer.error_code == ErrorCode.FETCH_SESSION_ID_NOT_FOUND
     begun = await guard.ask("alice", reading(topic_id, session_id=0, session_epoch=0), VERSION)
     assert begun.responses[0].partitions[0].error_code == REFUSED
+
+
+async def test_a_handler_that_knows_more_is_not_asked(
+    guard: Guarded, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As that of the broker to which a request is passed on, or one that comes later."""
+    topic_id = uuid4()
+    await hear_of(guard, topic_id)
+    monkeypatch.setattr(Visitor, "name_of", lambda _visitor, _id: None)
+    delete = DeleteTopicsRequest(
+        topics=[DeleteTopicState(name=None, topic_id=topic_id)], topic_names=(), timeout_ms=1_000
+    )
+    (deleted,) = (await guard.ask("alice", delete, 6)).responses
+    assert (deleted.error_code, deleted.name) == (ErrorCode.UNKNOWN_TOPIC_ID, None)
+    assert guard.node.topics.by_id(topic_id) is not None
+    asked = MetadataRequest(topics=[MetadataRequestTopic(name=None, topic_id=topic_id)])
+    (topic,) = (await guard.ask("alice", asked, 12)).topics
+    assert (topic.error_code, topic.name) == (ErrorCode.UNKNOWN_TOPIC_ID, None)

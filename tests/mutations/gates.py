@@ -16,6 +16,8 @@ _OF_GATES = _TESTS + "test_gates.py::"
 _KNOWN = _TESTS + "test_known_requests.py::"
 _SESSIONS = _TESTS + "test_fetch_sessions.py::"
 _SHOWN = _TESTS + "test_what_is_shown.py::"
+_IDS = _TESTS + "test_unknown_ids.py::"
+_PATTERNS = _TESTS + "test_patterns.py::"
 _CHANGED = (
     _KNOWN + "test_they_are_decoded_again_when_an_acl_has_changed_and_refused_where_it_is_gone"
 )
@@ -175,5 +177,55 @@ MUTATIONS = (
         old="        visitor.demand(Operation.IDEMPOTENT_WRITE, CLUSTER)",
         new="        pass",
         killed_by=_OF_GATES + "test_a_client_needs_all_of_it_and_no_more[InitProducerId-5_1]",
+    ),
+    Mutation(
+        name="metadata by an id is what the handler goes by, whatever name is with it",
+        file=_TOPICS,
+        old="    if name is None or asked.topic_id != ZERO_UUID:",
+        new="    if name is None:",
+        killed_by=_SHOWN + "test_a_topic_by_its_id_is_not_to_be_known_by_the_name_of_another",
+    ),
+    Mutation(
+        name="who deletes by an id that is not known yet is not passed on",
+        file=_TOPICS,
+        old="        error = _UNKNOWN_ID if name is None else visitor.refused(",
+        new="        error = None if name is None else visitor.refused(",
+        killed_by=_IDS + "test_a_handler_that_knows_more_is_not_asked",
+    ),
+    Mutation(
+        name="requests by an id that is not known yet are not known again",
+        file=_GATED,
+        old="        if not passed.is_lasting:",
+        new="        if passed.request is None:",
+        killed_by=_IDS + "test_its_like_is_not_known_again[False]",
+    ),
+    Mutation(
+        name="no fetch session goes on with an id that was not known",
+        file=_RECORDS,
+        old="    if not passed.is_lasting:",
+        new="    if passed.request is None:",
+        killed_by=_IDS + "test_a_fetch_session_does_not_go_on_with_it",
+    ),
+    Mutation(
+        name="in a burst nobody writes in a transaction without its id",
+        file="broker/handlers/produce_bursts.py",
+        old="        and not any(says_transactional(data.records) "
+        "for data in topic.partition_data)\n",
+        new="",
+        killed_by=_KNOWN + "test_nobody_writes_in_a_transaction_without_its_id",
+    ),
+    Mutation(
+        name="a pattern matches what its member may know of",
+        file="partitions/state_machines/groups/consumer/pattern.py",
+        old="frozenset(filter(may_know, self.matching))",
+        new="self.matching",
+        killed_by=_PATTERNS + "test_a_pattern_matches_what_a_client_may_know_of",
+    ),
+    Mutation(
+        name="the topics of patterns are looked at again when an ACL has changed",
+        file=_ACCESS,
+        old="            self.on_changed()\n",
+        new="",
+        killed_by=_PATTERNS + "test_what_it_may_know_of_later_is_there_later",
     ),
 )

@@ -79,7 +79,10 @@ class _GatedTask:
         try:
             passed = await in_steps(self._gate(visitor, request))
         except RequestError as error:
-            return self._refused(request, error)
+            change = CHANGES.get(self._key)
+            if change is None:
+                raise
+            return change.refused(request, error, context.api_version)
         if passed.request is None:
             assert passed.finish is not None, "what is not passed on is answered"
             return passed.finish(None)
@@ -87,13 +90,6 @@ class _GatedTask:
         assert isinstance(answer, Awaitable)
         response = await answer
         return response if passed.finish is None else passed.finish(response)
-
-    def _refused(self, request: Any, error: RequestError) -> Any:
-        """As its handler says it, where that knows better than to have one error for all."""
-        change = CHANGES.get(self._key)
-        if change is None or change.refuse is None:
-            raise error
-        return change.refuse(request, error)
 
 
 class _GatedFrames(FrameHandler):

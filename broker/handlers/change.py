@@ -6,6 +6,7 @@ Any broker takes any of these requests, and clients see no difference (trap M7).
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Coroutine
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
 from tidemark.protocol.errors import RequestError
@@ -42,6 +43,20 @@ class Change:
     is_for_leader: Callable[[Any], bool] = _always
     """Whether a request is one of these; any broker answers the others itself."""
 
+    def refused(self, request: Any, error: RequestError, api_version: int) -> Any:
+        """The response to a request that came to nothing, as far as that version can say it.
+
+        Raises `error` where the response has one error for the whole."""
+        if self.refuse is None:
+            raise error
+        response = self.refuse(request, error)
+        unsayable = {
+            field.name: field.default
+            for field in response.wire_fields
+            if not field.exists_in(api_version)
+        }
+        return replace(response, **unsayable) if unsayable else response
+
     async def answer(self, node: Node, request: Any, context: RequestContext) -> Any:
         """For any broker's clients: the handler of this API."""
         if not self.is_for_leader(request):
@@ -60,9 +75,7 @@ class Change:
                 may_repeat=self.may_repeat,
             )
         except RequestError as error:
-            if self.refuse is None:
-                raise
-            return self.refuse(request, error)
+            return self.refused(request, error, context.api_version)
         return (
             response if self.afterwards is None else await self.afterwards(node, request, response)
         )

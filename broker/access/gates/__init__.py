@@ -48,7 +48,7 @@ GATES: Final[Mapping[int, Gate]] = {
     36: open_to_all,  # SaslAuthenticate
     37: topics.create_partitions,
     42: groups.delete_groups,
-    43: cluster.elect_leaders,
+    43: cluster.on_cluster(Operation.ALTER),  # ElectLeaders
     44: configs.incremental_alter_configs,
     45: cluster.on_cluster(Operation.ALTER),  # AlterPartitionReassignments
     46: cluster.on_cluster(Operation.DESCRIBE),  # ListPartitionReassignments

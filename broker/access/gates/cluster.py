@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Any
 
 from tidemark.broker.access.gate import CLUSTER, Gate, Passed, Visitor
 from tidemark.broker.network.error_responses import filled, said_of
@@ -17,15 +17,6 @@ from tidemark.protocol.messages.alter_replica_log_dirs import (
     AlterReplicaLogDirTopicResult,
 )
 from tidemark.protocol.messages.balance_leaders import BalanceLeadersRequest
-from tidemark.protocol.messages.elect_leaders import (
-    ElectLeadersRequest,
-    ElectLeadersResponse,
-    PartitionResult,
-    ReplicaElectionResult,
-)
-
-_ONE_ERROR_SINCE: Final = 1
-"""The first version of ElectLeaders has no place for one error for all."""
 
 
 def on_cluster(operation: Operation) -> Gate:
@@ -42,26 +33,6 @@ def balance_leaders(visitor: Visitor, request: BalanceLeadersRequest) -> Passed:
     """To look at what would be done is no change."""
     visitor.demand(Operation.DESCRIBE if request.dry_run else Operation.ALTER, CLUSTER)
     return Passed(request)
-
-
-def elect_leaders(visitor: Visitor, request: ElectLeadersRequest) -> Passed:
-    if visitor.api_version >= _ONE_ERROR_SINCE:
-        visitor.demand(Operation.ALTER, CLUSTER)
-        return Passed(request)
-    error = visitor.refused(Operation.ALTER, CLUSTER)
-    if error is None:
-        return Passed(request)
-    code = error.code
-    results = [
-        ReplicaElectionResult(
-            topic=topic.topic,
-            partition_result=[
-                PartitionResult(partition_id=each, error_code=code) for each in topic.partitions
-            ],
-        )
-        for topic in request.topic_partitions or ()
-    ]
-    return Passed(None, lambda _: ElectLeadersResponse(replica_election_results=results))
 
 
 def alter_replica_log_dirs(visitor: Visitor, request: AlterReplicaLogDirsRequest) -> Passed:

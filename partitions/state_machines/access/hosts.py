@@ -1,7 +1,5 @@
 """How ACLs write the addresses that somebody may come from."""
 
-from ipaddress import IPv6Address, ip_address
-
 
 def host_of(address: str) -> str:
     """The one way in which an address is written here. Raises `ValueError` if it is none.
@@ -10,6 +8,9 @@ def host_of(address: str) -> str:
     `0:0:0:0:0:0:0:1` is denied to `::1`. An IPv4 address is the same one where IPv6 wraps it. One
     with a zone is refused: a connection does not tell it, so an ACL with it would be of nobody.
     """
+    # Here, because a broker without ACLs does not need it.
+    from ipaddress import IPv6Address, ip_address
+
     parsed = ip_address(address)
     if not isinstance(parsed, IPv6Address):
         return str(parsed)

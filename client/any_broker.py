@@ -41,18 +41,25 @@ class AnyBroker:
         """What `ask` gets of one of them, and of whom.
 
         One that hangs is left after a moment for the next, and asked last for a while: its answer
-        is dropped if it comes. `OSError` names all that failed.
+        is dropped if it comes. So is one whose connection breaks: nothing is changed by what is
+        asked. `OSError` names all that failed.
         """
-        known, asked = list(known), set[Address]()
+        known, asked, broken = list(known), set[Address](), list[OSError]()
         while True:
             address, connection = await self.connect(known, besides=asked)
             is_last = address in asked or asked.issuperset({*known, *self._bootstrap} - {address})
             asked.add(address)
             patience = math.inf if is_last else _SHARE * self._request_timeout_seconds
-            with trio.move_on_after(patience):
-                answer = await ask(connection)
-                self._silent_until.pop(address, None)
-                return address, answer
+            try:
+                with trio.move_on_after(patience):
+                    answer = await ask(connection)
+                    self._silent_until.pop(address, None)
+                    return address, answer
+            except OSError as error:
+                broken.append(error)
+                if not is_last:
+                    continue
+                raise _all_of(broken) from error
             self._silent_until[address] = trio.current_time() + self._request_timeout_seconds
 
     async def connect(
@@ -67,9 +74,7 @@ class AnyBroker:
                 return address, await self._pool.connection(address)
             except OSError as error:
                 failures.append(error)
-        if len(failures) == 1:
-            raise failures[0]
-        raise ConnectionError("; ".join(map(str, failures)))
+        raise _all_of(failures)
 
     def _candidates(self, known: Iterable[Address]) -> list[Address]:
         now, shuffled = trio.current_time(), list(known)
@@ -82,3 +87,9 @@ class AnyBroker:
                 self._pool.open_connection(address) is None,
             ),
         )
+
+
+def _all_of(failures: list[OSError]) -> OSError:
+    if len(failures) == 1:
+        return failures[0]
+    return ConnectionError("; ".join(dict.fromkeys(map(str, failures))))

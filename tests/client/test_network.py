@@ -136,6 +136,32 @@ async def test_a_broker_that_hangs_is_left_for_another_and_asked_last() -> None:
             assert (one.asked, other.asked) == (2, 2)
 
 
+class Dying:
+    """Closes the connection at the first request after the greeting."""
+
+    async def serve(self, peer: Peer) -> None:
+        await peer.greet()
+        await peer.request()
+
+
+async def test_a_broker_that_dies_when_it_is_asked_is_left_for_another() -> None:
+    dying, other = Dying(), Speaker()
+    async with (
+        open_peer(dying.serve) as first,
+        open_peer(other.serve) as second,
+        open_network((first, second), ClientSettings(), Random(1)),
+    ):
+        assert other.asked == 1
+
+
+async def test_where_all_die_each_is_named() -> None:
+    async with open_peer(Dying().serve) as first, open_peer(Dying().serve) as second:
+        with pytest.raises(ConnectionError) as caught:
+            async with open_network((first, second), ClientSettings(), Random(1)):
+                raise AssertionError("nobody answers")
+        assert all(str(address) in str(caught.value) for address in (first, second))
+
+
 async def test_the_last_that_can_be_asked_has_all_the_time_of_a_request() -> None:
     one = Speaker()
     settings = ClientSettings(request_timeout_seconds=1)

@@ -483,4 +483,12 @@ MUTATIONS = (
         killed_by=f"{_TESTS}/test_fetch_buffer.py"
         "::test_a_failure_of_what_nobody_reads_does_not_wait_for_what_nobody_takes",
     ),
+    Mutation(
+        name="a broker that dies when it is asked is left for another",
+        file="client/any_broker.py",
+        old="                if not is_last:\n                    continue\n",
+        new="",
+        killed_by="tests/client/test_network.py::"
+        "test_a_broker_that_dies_when_it_is_asked_is_left_for_another",
+    ),
 )

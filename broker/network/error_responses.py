@@ -4,7 +4,7 @@ A handler that can say more (an error per partition, say) does so itself; this i
 it.
 """
 
-from dataclasses import MISSING, fields
+from dataclasses import MISSING
 from typing import Any, Final, TypeVar
 
 from tidemark.protocol.errors import RequestError
@@ -24,8 +24,7 @@ _EMPTY: Final[dict[object, object]] = {
 
 def error_response(response: type[Message], error: RequestError) -> Message | None:
     """`response` with nothing in it but `error`; `None` if it has no place for one."""
-    names = {field.name for field in fields(response)}  # type: ignore[arg-type]  # messages are dataclasses
-    if "error_code" not in names:
+    if not has_field(response, "error_code"):
         return None
     return filled(response, **said_of(response, error))
 
@@ -33,9 +32,13 @@ def error_response(response: type[Message], error: RequestError) -> Message | No
 def said_of(kind: type[Struct], error: RequestError) -> dict[str, Any]:
     """What a struct that has an error code says of an error. Any: a field may hold anything."""
     values: dict[str, Any] = {"error_code": error.code}
-    if any(field.name == "error_message" for field in kind.wire_fields):
+    if has_field(kind, "error_message"):
         values["error_message"] = error.message
     return values
+
+
+def has_field(kind: type[Struct], name: str) -> bool:
+    return any(field.name == name for field in kind.wire_fields)
 
 
 def filled(kind: type[S], **values: object) -> S:

@@ -9,6 +9,7 @@ from typing import Any, TypeAlias
 from tidemark.broker.access.gate import Looking, Passed, Visitor
 from tidemark.broker.access.gates.partitions import element_of
 from tidemark.broker.network.error_responses import filled, said_of
+from tidemark.partitions.state_machines.access.acls import Operation, ResourceType
 from tidemark.protocol.errors import RequestError
 from tidemark.protocol.schema import Message
 from tidemark.protocol.values import dataclass
@@ -55,3 +56,24 @@ class EachGate:
         struct = element_of(self.response, self.answered)
         echoed = {field: getattr(each, of) if of else each for field, of in self.echoed.items()}
         return filled(struct, **echoed, **said_of(struct, error))
+
+
+def each_named(
+    operation: Operation,
+    resource_type: ResourceType,
+    *,
+    response: type[Message],
+    asked: str,
+    answered: str,
+    name: str,
+    of: str = "",
+) -> EachGate:
+    """Of resources of one type. `name` is the answer's field for what one is called, `of` the
+    element's; nothing where the elements are plain names."""
+
+    def check(visitor: Visitor, each: Any) -> RequestError | None:
+        return visitor.refused(operation, resource_type, getattr(each, of) if of else each)
+
+    return EachGate(
+        check=check, response=response, asked=asked, answered=answered, echoed={name: of}
+    )

@@ -16,10 +16,10 @@ from tidemark.broker.access.gate import (
     Passed,
     Visitor,
 )
-from tidemark.broker.access.gates.each import EachGate
+from tidemark.broker.access.gates.each import each_named
 from tidemark.broker.access.gates.partitions import PartitionGate
 from tidemark.broker.network.error_responses import filled, said_of
-from tidemark.partitions.state_machines.access.acls import Operation, ResourceType
+from tidemark.partitions.state_machines.access.acls import Operation
 from tidemark.protocol.errors import RequestError
 from tidemark.protocol.messages import consumer_group_describe as consumer_groups
 from tidemark.protocol.messages import describe_groups as classic_groups
@@ -50,15 +50,6 @@ def on_group(operation: Operation) -> Gate:
     return gate
 
 
-def _group(operation: Operation) -> Any:
-    """As a check of groups that are named one by one."""
-
-    def check(visitor: Visitor, group_id: str) -> RequestError | None:
-        return visitor.refused(operation, GROUP, group_id)
-
-    return check
-
-
 def consumer_group_heartbeat(visitor: Visitor, request: ConsumerGroupHeartbeatRequest) -> Passed:
     visitor.demand(Operation.READ, GROUP, request.group_id)
     for name in request.subscribed_topic_names or ():
@@ -82,20 +73,22 @@ def offset_delete(visitor: Visitor, request: OffsetDeleteRequest) -> Looking:
     return (yield from _OFFSET_DELETE(visitor, request))
 
 
-delete_groups: Final = EachGate(
-    check=_group(Operation.DELETE),
+delete_groups: Final = each_named(
+    Operation.DELETE,
+    GROUP,
     response=DeleteGroupsResponse,
     asked="groups_names",
     answered="results",
-    echoed={"group_id": ""},
+    name="group_id",
 )
 
-_DESCRIBE_GROUPS: Final = EachGate(
-    check=_group(Operation.DESCRIBE),
+_DESCRIBE_GROUPS: Final = each_named(
+    Operation.DESCRIBE,
+    GROUP,
     response=classic_groups.DescribeGroupsResponse,
     asked="groups",
     answered="groups",
-    echoed={"group_id": ""},
+    name="group_id",
 )
 
 
@@ -110,20 +103,22 @@ def describe_groups(visitor: Visitor, request: classic_groups.DescribeGroupsRequ
     )
 
 
-describe_rebalances: Final = EachGate(
-    check=_group(Operation.DESCRIBE),
+describe_rebalances: Final = each_named(
+    Operation.DESCRIBE,
+    GROUP,
     response=DescribeRebalancesResponse,
     asked="groups",
     answered="groups",
-    echoed={"group_id": ""},
+    name="group_id",
 )
 
-_DESCRIBE_CONSUMER_GROUPS: Final = EachGate(
-    check=_group(Operation.DESCRIBE),
+_DESCRIBE_CONSUMER_GROUPS: Final = each_named(
+    Operation.DESCRIBE,
+    GROUP,
     response=consumer_groups.ConsumerGroupDescribeResponse,
     asked="group_ids",
     answered="groups",
-    echoed={"group_id": ""},
+    name="group_id",
 )
 
 
@@ -186,19 +181,14 @@ def find_coordinator(visitor: Visitor, request: FindCoordinatorRequest) -> Looki
 
 
 _COORDINATED: Final = {_GROUPS: GROUP, _TRANSACTIONS: TRANSACTIONAL_ID}
-
-
-def _coordinators(resource_type: ResourceType) -> EachGate:
-    def check(visitor: Visitor, key: str) -> RequestError | None:
-        return visitor.refused(Operation.DESCRIBE, resource_type, key)
-
-    return EachGate(
-        check=check,
+_FIND_COORDINATORS: Final = {
+    each: each_named(
+        Operation.DESCRIBE,
+        each,
         response=FindCoordinatorResponse,
         asked="coordinator_keys",
         answered="coordinators",
-        echoed={"key": ""},
+        name="key",
     )
-
-
-_FIND_COORDINATORS: Final = {each: _coordinators(each) for each in _COORDINATED.values()}
+    for each in _COORDINATED.values()
+}

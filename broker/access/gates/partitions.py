@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import fields, replace
+from dataclasses import replace
 from typing import Any, Final, TypeAlias
 
 from tidemark.broker.access.gate import TOPIC, Looking, Passed, Visitor
-from tidemark.broker.network.error_responses import filled
+from tidemark.broker.network.error_responses import filled, has_field
 from tidemark.partitions.state_machines.access.acls import Operation
 from tidemark.protocol.errors import ErrorCode, RequestError
 from tidemark.protocol.schema import Message, Struct
@@ -117,7 +117,7 @@ class PartitionGate:
             ],
         }
         topic_struct = answered.struct_of_topic(self.response)
-        if hasattr(topic, "topic_id") and _has(topic_struct, "topic_id"):
+        if hasattr(topic, "topic_id") and has_field(topic_struct, "topic_id"):
             values["topic_id"] = topic.topic_id
         return filled(topic_struct, **values)
 
@@ -146,7 +146,3 @@ def _element_of(struct: type[Struct], name: str) -> type[Struct]:
     element: Any = field.type.element  # the struct's own wire type, which knows it
     found: type[Struct] = element.struct
     return found
-
-
-def _has(struct: type[Struct], name: str) -> bool:
-    return any(each.name == name for each in fields(struct))  # type: ignore[arg-type]  # structs are dataclasses

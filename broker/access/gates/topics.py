@@ -6,16 +6,13 @@ from dataclasses import replace
 from typing import Final
 
 from tidemark.broker.access.gate import CLUSTER, TOPIC, Looking, Passed, Visitor
-from tidemark.broker.access.gates.each import EachGate
+from tidemark.broker.access.gates.each import EachGate, each_named
 from tidemark.broker.network.error_responses import said_of
 from tidemark.partitions.state_machines.access.acls import Operation
 from tidemark.protocol.errors import ErrorCode, RequestError
 from tidemark.protocol.messages import describe_topic_partitions as pages
 from tidemark.protocol.messages import metadata as messages
-from tidemark.protocol.messages.create_partitions import (
-    CreatePartitionsResponse,
-    CreatePartitionsTopic,
-)
+from tidemark.protocol.messages.create_partitions import CreatePartitionsResponse
 from tidemark.protocol.messages.create_topics import (
     CreatableTopicResult,
     CreateTopicsRequest,
@@ -132,16 +129,14 @@ def _without_configs(visitor: Visitor, topic: CreatableTopicResult) -> Creatable
     )
 
 
-def _altered(visitor: Visitor, topic: CreatePartitionsTopic) -> RequestError | None:
-    return visitor.refused(Operation.ALTER, TOPIC, topic.name)
-
-
-create_partitions: Final = EachGate(
-    check=_altered,
+create_partitions: Final = each_named(
+    Operation.ALTER,
+    TOPIC,
     response=CreatePartitionsResponse,
     asked="topics",
     answered="results",
-    echoed={"name": "name"},
+    name="name",
+    of="name",
 )
 
 
@@ -194,12 +189,14 @@ def describe_topic_partitions(
     return (yield from _PAGES(visitor, request))
 
 
-_PAGES: Final = EachGate(
-    check=lambda visitor, topic: visitor.refused(Operation.DESCRIBE, TOPIC, topic.name),
+_PAGES: Final = each_named(
+    Operation.DESCRIBE,
+    TOPIC,
     response=pages.DescribeTopicPartitionsResponse,
     asked="topics",
     answered="topics",
-    echoed={"name": "name"},
+    name="name",
+    of="name",
 )
 
 
@@ -212,12 +209,14 @@ def describe_replicas(visitor: Visitor, request: DescribeReplicasRequest) -> Loo
     return (yield from _REPLICAS(visitor, request))
 
 
-_REPLICAS: Final = EachGate(
-    check=lambda visitor, topic: visitor.refused(Operation.DESCRIBE, TOPIC, topic.topic),
+_REPLICAS: Final = each_named(
+    Operation.DESCRIBE,
+    TOPIC,
     response=DescribeReplicasResponse,
     asked="topics",
     answered="topics",
-    echoed={"topic": "topic"},
+    name="topic",
+    of="topic",
 )
 
 

@@ -15,10 +15,10 @@ from tidemark.broker.access.gate import (
     Passed,
     Visitor,
 )
-from tidemark.broker.access.gates.each import EachGate
+from tidemark.broker.access.gates.each import each_named
 from tidemark.broker.access.gates.partitions import PartitionGate
 from tidemark.partitions.state_machines.access.acls import Operation
-from tidemark.protocol.errors import ErrorCode, RequestError
+from tidemark.protocol.errors import ErrorCode
 from tidemark.protocol.messages import describe_transactions as describing
 from tidemark.protocol.messages.add_offsets_to_txn import AddOffsetsToTxnRequest
 from tidemark.protocol.messages.add_partitions_to_txn import (
@@ -103,16 +103,13 @@ txn_offset_commit: Final = PartitionGate(
 )
 
 
-def _described(visitor: Visitor, transactional_id: str) -> RequestError | None:
-    return visitor.refused(Operation.DESCRIBE, TRANSACTIONAL_ID, transactional_id)
-
-
-_DESCRIBE: Final = EachGate(
-    check=_described,
+_DESCRIBE: Final = each_named(
+    Operation.DESCRIBE,
+    TRANSACTIONAL_ID,
     response=describing.DescribeTransactionsResponse,
     asked="transactional_ids",
     answered="transaction_states",
-    echoed={"transactional_id": ""},
+    name="transactional_id",
 )
 
 

@@ -10,6 +10,7 @@ from tidemark.cli.acl.operations import Chosen, Resource, chosen_by_presets, cho
 from tidemark.cli.acl.options import (
     OperationsCommand,
     PrincipalType,
+    Resources,
     host_filter_option,
     host_option,
     operations_option,
@@ -38,10 +39,7 @@ from tidemark.protocol.errors import TidemarkError
 def allow(
     session: Session,
     principal: str,
-    topics: tuple[Resource, ...],
-    groups: tuple[Resource, ...],
-    transactional_ids: tuple[Resource, ...],
-    cluster: tuple[Resource, ...],
+    resources: Resources,
     prefixed: bool,
     operations: tuple[Operation, ...],
     producer: bool,
@@ -53,7 +51,6 @@ def allow(
     PRINCIPAL is a user, alice or User:alice; '*' is everybody. Who may read, write, delete or alter
     something may describe it, too, and who may alter configs may describe them.
     """
-    resources = (*topics, *groups, *transactional_ids, *cluster)
     chosen = chosen_by_presets(resources, operations, producer=producer, consumer=consumer)
     if chosen is None:
         chosen = _demanded(resources, operations, "--operation, --producer or --consumer")
@@ -72,10 +69,7 @@ def allow(
 def deny(
     session: Session,
     principal: str,
-    topics: tuple[Resource, ...],
-    groups: tuple[Resource, ...],
-    transactional_ids: tuple[Resource, ...],
-    cluster: tuple[Resource, ...],
+    resources: Resources,
     prefixed: bool,
     operations: tuple[Operation, ...],
     host: str,
@@ -85,7 +79,6 @@ def deny(
     PRINCIPAL is a user, alice or User:alice; '*' is everybody. A denial is for the exceptions from
     what is allowed: to take that back there is `tidemark acl remove`.
     """
-    resources = (*topics, *groups, *transactional_ids, *cluster)
     chosen = _demanded(resources, operations, "--operation")
     _create(session, principal, Permission.DENY, chosen, pattern_of(resources, prefixed), host)
     notice("denied")
@@ -140,10 +133,7 @@ def _create(
 def remove(
     session: Session,
     principal: str | None,
-    topics: tuple[Resource, ...],
-    groups: tuple[Resource, ...],
-    transactional_ids: tuple[Resource, ...],
-    cluster: tuple[Resource, ...],
+    resources: Resources,
     prefixed: bool,
     operations: tuple[Operation, ...],
     producer: bool,
@@ -163,7 +153,6 @@ def remove(
     With a principal, resources and operations it is done at once. Where one of these is left out it
     stands for all: what goes is shown first, and asked about.
     """
-    resources = (*topics, *groups, *transactional_ids, *cluster)
     presets = chosen_by_presets(resources, operations, producer=producer, consumer=consumer)
     pattern = pattern_of(resources, prefixed)
     if not (principal or resources or operations or permission or host):

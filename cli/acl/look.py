@@ -9,6 +9,7 @@ import click
 from tidemark.cli.acl.operations import Resource, word
 from tidemark.cli.acl.options import (
     PrincipalType,
+    Resources,
     host_filter_option,
     operations_option,
     permission_option,
@@ -39,10 +40,7 @@ _KEYS: Final = ("principal", "permission", "operation", "resource", "pattern", "
 def list_(
     session: Session,
     principal: str | None,
-    topics: tuple[Resource, ...],
-    groups: tuple[Resource, ...],
-    transactional_ids: tuple[Resource, ...],
-    cluster: tuple[Resource, ...],
+    resources: Resources,
     operations: tuple[Operation, ...],
     permission: Permission | None,
     host: str | None,
@@ -53,7 +51,6 @@ def list_(
     With --topic and the like it is those that hold for a resource of that name: its own, those of
     prefixes that it begins with, and those of '*'.
     """
-    resources = (*topics, *groups, *transactional_ids, *cluster)
     filters = filters_of(
         product(resources or [None], operations or [None]),
         pattern=PatternType.MATCH,

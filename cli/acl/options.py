@@ -1,8 +1,9 @@
 """The options of `tidemark acl`: principals, resources and operations."""
 
 from collections.abc import Callable, Sequence
+from functools import wraps
 from textwrap import wrap
-from typing import Final, TypeVar
+from typing import Final, TypeAlias, TypeVar
 
 import click
 
@@ -17,6 +18,7 @@ from tidemark.client.acl_descriptions import (
 )
 
 Command = TypeVar("Command", bound=Callable[..., None])
+Resources: TypeAlias = tuple[Resource, ...]
 
 _WIDTH: Final = max(map(len, map(word, OPERATIONS)))
 
@@ -55,8 +57,21 @@ class OperationsCommand(click.Command):
                 formatter.write("".join(f"{line}\n" for line in lines))
 
 
-def resource_options(command: Command) -> Command:
-    """Which resources; each option gives values of type `Resource`."""
+def resource_options(command: Callable[..., None]) -> Callable[..., None]:
+    """Which resources, all of them as one argument: `resources`."""
+
+    @wraps(command)
+    def collecting(
+        *args: object,
+        topics: Resources,
+        groups: Resources,
+        transactional_ids: Resources,
+        cluster: Resources,
+        **options: object,
+    ) -> None:
+        command(*args, resources=(*topics, *groups, *transactional_ids, *cluster), **options)
+
+    with_options: Callable[..., None] = collecting
     for option in (
         click.option(
             "--cluster",
@@ -70,8 +85,8 @@ def resource_options(command: Command) -> Command:
         _named("--group", "groups", ResourceType.GROUP),
         _named("--topic", "topics", ResourceType.TOPIC),
     ):
-        command = option(command)
-    return command
+        with_options = option(with_options)
+    return with_options
 
 
 def _named(

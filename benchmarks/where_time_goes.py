@@ -1,10 +1,11 @@
 """`python -m benchmarks.where_time_goes [PATH …]`: what a request costs, step by step.
 
-Each path (`small`, `produce`, `fetch`, `replicate`, `many`) is put under load, and three things are
-looked at: the kernel's account of each thread's processor time, samples of it (`on_cpu`), and, if
-`strace` is there, the system calls. A sample belongs to the step of its innermost frame that has
-one; a step's microseconds are its share of the samples, of the processor time for a request. On a
-busy machine they are more, in about the same proportion. `docs/performance.md` has the tables.
+Each path (`small`, `produce`, `synced`, `fetch`, `replicate`, `many`) is put under load, and three
+things are looked at: the kernel's account of each thread's processor time, samples of it
+(`on_cpu`), and, if `strace` is there, the system calls. A sample belongs to the step of its
+innermost frame that has one; a step's microseconds are its share of the samples, of the processor
+time for a request. On a busy machine they are more, in about the same proportion.
+`docs/performance.md` has the tables.
 """
 
 from __future__ import annotations
@@ -130,6 +131,9 @@ _PATHS: Final[dict[str, Callable[[Path], AbstractContextManager[Profiled]]]] = {
     ),
     "produce": lambda path: _produce(
         path, replicas=1, partitions=1, batch_bytes=1_000_000, requests=100, flush="os"
+    ),
+    "synced": lambda path: _produce(
+        path, replicas=1, partitions=1, batch_bytes=1_000_000, requests=100, flush="commit"
     ),
     "fetch": _fetch,
     "replicate": lambda path: _produce(

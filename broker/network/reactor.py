@@ -14,6 +14,7 @@ from typing import Final, TypeAlias
 
 import trio
 
+from tidemark.broker.network.bell import Bell
 from tidemark.broker.network.lingering import Lingering
 from tidemark.broker.network.turn import Turn
 
@@ -46,6 +47,7 @@ class Reactor:
     def __init__(self, turn: Turn) -> None:
         self._turn = turn
         self._epoll = select.epoll()
+        self._bell = Bell(self._epoll)
         self._on_ready: dict[int, OnReady] = {}
         self._served = False
         self._until = 0.0  # when other tasks are to have their turn
@@ -65,6 +67,7 @@ class Reactor:
     def close(self) -> None:
         """Nothing is served any more; `run` has ended."""
         self._epoll.close()
+        self._bell.close()
 
     def add(self, descriptor: int, events: int, on_ready: OnReady) -> None:
         self._epoll.register(descriptor, events)
@@ -84,20 +87,30 @@ class Reactor:
 
     async def run(self) -> None:
         """Serve for ever."""
-        while True:
+        with self._turn.woken_by(self._bell.ring):
+            while True:
+                await self._sleep()
+                self._looked_at = now = perf_counter()
+                self._lingering.woken(now)
+                self._until, self._is_late = now + _SECONDS_MAX, False
+                if self._turn.is_held:
+                    await self._turn.wait_released()
+                for _ in range(_TURNS_MAX):
+                    self._turn.run(self._serve)
+                    if self._is_late or (not self._served and not self._linger()):
+                        break
+
+    async def _sleep(self) -> None:
+        """Until somebody is ready, or something was told; at least for as long as other tasks
+        have their turn."""
+        self._bell.is_heeded = True
+        try:
             if self._turn.is_behind:
                 await trio.lowlevel.checkpoint()
             else:
                 await trio.lowlevel.wait_readable(self._epoll.fileno())
-            self._looked_at = now = perf_counter()
-            self._lingering.woken(now)
-            self._until, self._is_late = now + _SECONDS_MAX, False
-            if self._turn.is_held:
-                await self._turn.wait_released()
-            for _ in range(_TURNS_MAX):
-                self._turn.run(self._serve)
-                if self._is_late or (not self._served and not self._linger()):
-                    break
+        finally:
+            self._bell.is_heeded = False
 
     def _serve(self) -> None:
         """Serve who is ready, and then who has become ready meanwhile: requests of a burst that
@@ -111,12 +124,14 @@ class Reactor:
                 self._serve_many(events)
             else:
                 for descriptor, mask in events:
+                    # An event before this one may have closed the connection; and the bell, which
+                    # is nobody, has rung for what was heard when the turn began.
+                    on_ready = self._on_ready.get(descriptor)
+                    if on_ready is None:
+                        continue
                     if descriptor != self._latest:
                         self._latest, self._others_at = descriptor, self._looked_at
-                    # An event before this one may have closed the connection.
-                    on_ready = self._on_ready.get(descriptor)
-                    if on_ready is not None:
-                        on_ready(mask)
+                    on_ready(mask)
             self._looked_at = perf_counter()
             if self._looked_at >= self._until:
                 self._is_late = True

@@ -11,7 +11,8 @@ with much to do would else get to it late.
 
 import logging
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Final
 
 import trio
@@ -30,7 +31,7 @@ logger = logging.getLogger(__name__)
 class Turn:
     """Runs callbacks in turns. Everything is on the loop's thread; callbacks must not raise."""
 
-    __slots__ = ("_after", "_last", "_odd_events", "_open", "_released", "_told")
+    __slots__ = ("_after", "_last", "_odd_events", "_open", "_released", "_told", "_wake")
 
     def __init__(self) -> None:
         self._odd_events = OddEvents(logger)
@@ -38,6 +39,7 @@ class Turn:
         self._after: list[Callback] = []
         self._last: list[Callback] = []
         self._told: deque[Callback] = deque()
+        self._wake: Callback | None = None
         self._released: trio.Event | None = None
 
     @property
@@ -47,8 +49,8 @@ class Turn:
     @property
     def is_behind(self) -> bool:
         """Whether something is put off to the end of this turn or, where this was one without an
-        end, to that of the next, which had better come soon."""
-        return bool(self._after or self._last)
+        end, to that of the next, or was told meanwhile: the next one had better come soon."""
+        return bool(self._after or self._last or self._told)
 
     def run(self, callback: Callback) -> None:
         """Run `callback` as a turn, or as a part of the one that is running."""
@@ -63,10 +65,25 @@ class Turn:
         finally:
             self._finish()
 
-    def tell(self, callback: Callback) -> None:
+    def tell(self, callback: Callback) -> bool:
         """From any thread: run `callback` at the beginning of the next turn, behind what was told
-        before. Whoever tells sees to it that there is one: `hear`."""
+        before. Whether there is one soon; if not, whoever tells sees to it: `hear`."""
         self._told.append(callback)
+        wake = self._wake
+        if wake is not None:
+            wake()
+        return wake is not None
+
+    @contextmanager
+    def woken_by(self, wake: Callback) -> Iterator[None]:
+        """In this block `wake`, which any thread may call, has a turn begin soon."""
+        self._wake = wake
+        try:
+            yield
+        finally:
+            # In this order: what is told from now on is for others to have heard.
+            self._wake = None
+            self.hear()
 
     def hear(self) -> None:
         """Have what was told run by now."""
@@ -125,7 +142,7 @@ class Turn:
                     callbacks, self._last = self._last, []
                 for callback in callbacks:
                     callback()
-            if self.is_behind:
+            if self._after or self._last:
                 self._odd_events.warn(
                     "turns without an end", _ENDLESS, (self._after or self._last)[0]
                 )

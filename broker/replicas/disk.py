@@ -255,8 +255,8 @@ async def open_disk_writer(
     token = trio.lowlevel.current_trio_token()
 
     def call_in_loop(callback: Callable[[], None]) -> None:
-        turn.tell(callback)
-        token.run_sync_soon(turn.hear, idempotent=True)
+        if not turn.tell(callback):
+            token.run_sync_soon(turn.hear, idempotent=True)
 
     writer = DiskWriter(
         journal,

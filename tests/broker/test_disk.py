@@ -121,9 +121,10 @@ class WatchedTurn(Turn):
         super().__init__()
         self.is_told = threading.Event()
 
-    def tell(self, callback: Callable[[], None]) -> None:
-        super().tell(callback)
+    def tell(self, callback: Callable[[], None]) -> bool:
+        is_woken = super().tell(callback)
         self.is_told.set()
+        return is_woken
 
 
 async def test_the_next_turn_hears_what_is_durable_whatever_it_is_for() -> None:

@@ -2,6 +2,7 @@
 
 import math
 import socket
+import threading
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -141,6 +142,87 @@ def test_who_is_served_beside_others_is_not_the_only_one(clock: list[float], oth
         ours.close()
         theirs.close()
     reactor.close()
+
+
+async def test_a_loop_that_sleeps_is_woken_by_what_a_thread_tells() -> None:
+    turn, heard = Turn(), trio.Event()
+    reactor = Reactor(turn)
+    async with trio.open_nursery() as tasks:
+        tasks.start_soon(reactor.run)
+        await trio.testing.wait_all_tasks_blocked()
+        thread = threading.Thread(target=turn.tell, args=(heard.set,))
+        thread.start()
+        with trio.fail_after(20):
+            await heard.wait()
+        thread.join()
+        tasks.cancel_scope.cancel()
+    reactor.close()
+
+
+async def test_what_is_told_while_others_are_served_is_heard_though_no_more_comes() -> None:
+    """A loop that is awake is not woken: it looks before it falls asleep."""
+    turn, heard = Turn(), trio.Event()
+    reactor = Reactor(turn)
+    ours, theirs = socket.socketpair()
+
+    def serve(events: int) -> None:
+        ours.recv(1)
+        assert not reactor._bell.is_heeded
+        turn.tell(heard.set)
+
+    with ours, theirs:
+        reactor.add(ours.fileno(), READABLE, serve)
+        async with trio.open_nursery() as tasks:
+            tasks.start_soon(reactor.run)
+            await trio.testing.wait_all_tasks_blocked()
+            theirs.send(b"x")
+            with trio.fail_after(20):
+                await heard.wait()
+            tasks.cancel_scope.cancel()
+        reactor.remove(ours.fileno())
+    reactor.close()
+
+
+async def test_what_is_told_just_before_the_loop_sleeps_wakes_it(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """It is told behind the loop's last look, and before it waits: nobody else would wake it."""
+    turn, heard = Turn(), trio.Event()
+    reactor = Reactor(turn)
+    wait_readable = trio.lowlevel.wait_readable
+
+    async def tell_and_wait(descriptor: int) -> None:
+        if not heard.is_set():
+            turn.tell(heard.set)
+        await wait_readable(descriptor)
+
+    monkeypatch.setattr(trio.lowlevel, "wait_readable", tell_and_wait)
+    async with trio.open_nursery() as tasks:
+        tasks.start_soon(reactor.run)
+        with trio.fail_after(20):
+            await heard.wait()
+        tasks.cancel_scope.cancel()
+    reactor.close()
+
+
+def test_who_is_served_is_the_only_one_though_threads_have_told_something(
+    clock: list[float],
+) -> None:
+    reactor, said = Reactor(Turn()), list[bool]()
+    reactor._until = math.inf
+    reactor._bell.is_heeded = True
+    ours, theirs = socket.socketpair()
+    with ours, theirs:
+        theirs.send(b"x")
+        reactor.add(ours.fileno(), READABLE, lambda events: said.append(reactor.serves_one()))
+        for _ in range(20):
+            clock[0] += 0.004
+            reactor._looked_at = clock[0]
+            reactor._bell.ring()
+            reactor._serve()
+        reactor.remove(ours.fileno())
+    reactor.close()
+    assert said[-20:] == [True] * 20
 
 
 async def test_a_turn_without_an_end_keeps_nobody_from_being_served() -> None:

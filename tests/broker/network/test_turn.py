@@ -96,6 +96,18 @@ def test_what_is_told_is_a_turn_of_its_own_if_none_comes() -> None:
     assert seen == [True]
 
 
+def test_who_has_turns_begin_is_woken_by_what_is_told_and_by_nothing_afterwards() -> None:
+    turn, woken, seen = Turn(), list[int](), list[str]()
+    is_woken = [turn.tell(lambda: seen.append("by who tells"))]
+    with turn.woken_by(lambda: woken.append(len(seen))):
+        is_woken.append(turn.tell(lambda: seen.append("in the block")))
+        turn.hear()
+        is_woken.append(turn.tell(lambda: seen.append("at its end")))
+    is_woken.append(turn.tell(lambda: seen.append("too late")))
+    assert seen == ["by who tells", "in the block", "at its end"]
+    assert (is_woken, woken) == ([False, True, True, False], [0, 2])
+
+
 def test_a_held_turn_does_what_it_is_told_and_keeps_back_what_was_put_off() -> None:
     turn, done = Turn(), list[str]()
 

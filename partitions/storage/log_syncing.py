@@ -44,22 +44,26 @@ class SyncingLog(AppendingLog):
         return capture
 
     def begin_tail_sync(self) -> TailSync:
-        """What has to be synced for every batch to be on the disk."""
+        """What has to be synced for every batch to be on the disk. That a complete segment was
+        synced so is remembered: until its index is written, too, groups by the hundred may come."""
         dirty, unnamed = [], []
         for segment in reversed(self._segments):
             if segment.writer is not None:
-                dirty.append(segment)
+                if not segment.is_synced:
+                    dirty.append(segment)
             elif segment is not self._active and not segment.is_new:
                 break
             if segment.is_new:
                 unnamed.append(segment)
-        files, ends = _files_of(reversed(dirty))
+        dirty.reverse()
+        files, ends = _files_of(dirty)
         return TailSync(
             home=self._home,
             state=self._state,
             generation=self._state.generation,
             files=files,
             ends=ends,
+            sealed=tuple(segment for segment in dirty if segment is not self._active),
             unnamed=tuple(unnamed),
         )
 
@@ -75,6 +79,7 @@ class SyncingLog(AppendingLog):
             generation=self._state.generation,
             files=files,
             ends=ends,
+            sealed=(),
             unnamed=(),
             is_early=True,
         )

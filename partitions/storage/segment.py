@@ -55,6 +55,7 @@ class Segment:
         "end_offset",
         "first_seen_ms",
         "is_new",
+        "is_synced",
         "pinned",
         "size_bytes",
         "writer",
@@ -80,6 +81,9 @@ class Segment:
         self.is_new = False
         """Its name may not be on the disk yet, or those that are gone may still be there; a sync of
         the directory need not clear it."""
+        self.is_synced = False
+        """Complete, and on the disk to its end, though its writer is still open: its index has yet
+        to be written. Set under the log's sync lock."""
         self.pinned: File | None = None
         """To be read from while its files do not have their names yet."""
         self.detached = False

@@ -178,6 +178,8 @@ class TailSync:
     """Of which something may not be."""
     ends: tuple[int, ...]
     """Of each, where what was written ends."""
+    sealed: tuple[Segment, ...]
+    """Those of them that were complete."""
     unnamed: tuple[Segment, ...]
     """Of which even the name may not be."""
     is_early: bool = False
@@ -201,18 +203,23 @@ class TailSync:
                 if self.is_early:
                     file.write_back(end)
                 file.sync()
-        if self.unnamed:
-            self._sync_names()
+        if self.sealed or self.unnamed:
+            self._note_synced()
 
-    def _sync_names(self) -> None:
+    def _note_synced(self) -> None:
+        """That these are on the disk; their names, too, where they are new."""
         with self.state.lock:
             # Who has cut the log since has synced them; and the directory of one that was given up
             # has another name, or is gone.
-            if self.generation == self.state.generation:
+            if self.generation != self.state.generation:
+                return
+            for segment in self.sealed:
+                segment.is_synced = True
+            if self.unnamed:
                 with final(self.state):
                     sync_names(self.home)
-                for segment in self.unnamed:
-                    segment.is_new = False
+            for segment in self.unnamed:
+                segment.is_new = False
 
 
 def sync_names(home: LogHome) -> None:

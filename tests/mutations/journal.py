@@ -501,6 +501,21 @@ MUTATIONS = (
         "::test_a_checkpoint_that_has_captured_a_roll_does_not_count_as_its_sync",
     ),
     storage_rule(
+        "one that was synced so, and cut, and has grown, is so again",
+        "log_appending.py",
+        old="        sealed.is_synced = False  # it may have been complete before, and was cut, and has "
+        "grown\n",
+        new="",
+        killed_by="test_syncing.py::test_one_that_was_cut_and_has_grown_is_synced_again",
+    ),
+    storage_rule(
+        "a sync from before a cut says nothing of what has grown since",
+        "syncing.py",
+        old="            if self.generation != self.state.generation:\n                return\n",
+        new="",
+        killed_by="test_syncing.py::test_so_it_is_where_the_sync_from_before_the_cut_says_so_late",
+    ),
+    storage_rule(
         "and so is the name of one that is new",
         "syncing.py",
         old="        if self.unnamed:\n",

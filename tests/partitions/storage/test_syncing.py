@@ -2,10 +2,12 @@
 
 import errno
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from queue import SimpleQueue
 from random import Random
 from threading import Thread
+from typing import Any
 
 import pytest
 
@@ -13,7 +15,7 @@ from tests.partitions.storage.batches import batch
 from tests.partitions.storage.directories import files_with
 from tests.partitions.storage.searches import find_timestamp
 from tidemark.partitions.storage import log_state
-from tidemark.partitions.storage.files import OsFiles
+from tidemark.partitions.storage.files import File, OsFiles
 from tidemark.partitions.storage.log import Log
 from tidemark.partitions.storage.settings import LogSettings
 from tidemark.partitions.storage.syncing import Capture, TailSync
@@ -304,3 +306,65 @@ def test_what_nobody_waits_for_is_written_back_before_it_is_synced(
             capture.sync()
     is_waited_for = begin is Log.begin_tail_sync
     assert done[:2] == (["synced"] if is_waited_for else ["written back", "synced"])
+
+
+def log_with_a_roll(files: MemoryFiles) -> Log:
+    """Of two segments, of which nothing is synced."""
+    log = open_log(files)
+    grow_a_roll(log)
+    return log
+
+
+def grow_a_roll(log: Log) -> None:
+    while len(log._segments) < 2:
+        append(log, 1)
+
+
+def cut_into_the_first(log: Log) -> None:
+    log.truncate(Offset(log._segments[1].base_offset - 1))
+
+
+def logs_synced_by(files: MemoryFiles, sync: TailSync) -> list[str]:
+    before = len(files.synced_paths)
+    sync.run()
+    return [path for path in files.synced_paths[before:] if path.endswith(".log")]
+
+
+def test_a_complete_segment_is_synced_once_and_the_newest_each_time(files: MemoryFiles) -> None:
+    log = log_with_a_roll(files)
+    first, second = (segment.path for segment in log._segments)
+    assert logs_synced_by(files, log.begin_tail_sync()) == [first, second]
+    append(log, 1)
+    assert logs_synced_by(files, log.begin_tail_sync()) == [second]
+    assert_survives(files, log.end_offset)
+
+
+def test_one_that_was_cut_and_has_grown_is_synced_again(files: MemoryFiles) -> None:
+    log = log_with_a_roll(files)
+    log.begin_tail_sync().run()
+    cut_into_the_first(log)
+    grow_a_roll(log)
+    both = [segment.path for segment in log._segments]
+    assert logs_synced_by(files, log.begin_tail_sync()) == both
+    assert_survives(files, log.end_offset)
+
+
+def test_so_it_is_where_the_sync_from_before_the_cut_says_so_late(files: MemoryFiles) -> None:
+    class Late:
+        """A file whose log goes on before anybody hears that it is synced."""
+
+        def __init__(self, file: File) -> None:
+            self._file = file
+
+        def sync(self) -> None:
+            self._file.sync()
+            cut_into_the_first(log)
+            grow_a_roll(log)
+
+    log = log_with_a_roll(files)
+    sync = log.begin_tail_sync()
+    late: Any = Late(sync.files[0])
+    replace(sync, files=(late,), ends=sync.ends[:1]).run()
+    both = [segment.path for segment in log._segments]
+    assert logs_synced_by(files, log.begin_tail_sync()) == both
+    assert_survives(files, log.end_offset)

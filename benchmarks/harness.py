@@ -5,6 +5,7 @@ carry a ratio to a limit that was measured in the same run, and the aim it was m
 """
 
 import json
+import os
 import statistics
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
@@ -150,20 +151,32 @@ def row_of_pairs(
 
 
 def in_pairs(
-    measured: Callable[[], float], limit: Callable[[], float], *, runs: int = PAIRS
+    measured: Callable[[], float],
+    limit: Callable[[], float],
+    *,
+    runs: int = PAIRS,
+    at_rest: bool = False,
 ) -> list[tuple[float, float]]:
     """Both in turn, `runs` times, after a first pair that is not counted.
 
     Who goes first changes each time: whatever one leaves behind for the other, memory that is warm
-    or a processor that has slowed down, it gets back.
+    or a processor that has slowed down, it gets back. But for what is still to be written to the
+    disk: who waits for the disk would pay for it, and who does not would not. With `at_rest` there
+    is nothing of that left when either begins.
     """
+
+    def begun(run: Callable[[], float]) -> float:
+        if at_rest:
+            os.sync()
+        return run()
+
     pairs: list[tuple[float, float]] = []
     for number in range(1 + runs):
         if number % 2:
-            bound = limit()
-            pairs.append((measured(), bound))
+            bound = begun(limit)
+            pairs.append((begun(measured), bound))
         else:
-            pairs.append((measured(), limit()))
+            pairs.append((begun(measured), begun(limit)))
     return pairs[1:]
 
 

@@ -29,9 +29,11 @@ from tidemark.client.load import Load, steady
 from tidemark.testing.process_cluster import ProcessCluster, open_process_cluster
 
 _REQUESTS: Final = 200
+_LARGE_REQUESTS: Final = 400
 _SMALL_REQUESTS: Final = 4_000
 _RECORDS: Final = 100_000
 _PAIRS: Final = 5
+_LARGE_PAIRS: Final = 8
 _REQUEST_BYTES: Final = 1_000_000
 _LATENCY_RUNS: Final = 5
 _LATENCY_SECONDS: Final = 5
@@ -64,7 +66,7 @@ def _against_bare_loop(cluster: ProcessCluster, bare: Address, flush: str, aim: 
 
     def run(topic: str) -> RawLoad:
         frame = produce_frame(topic, batch, acks=-1)
-        return produce_load(leader, frame, requests=_REQUESTS)
+        return produce_load(leader, frame, requests=_LARGE_REQUESTS)
 
     with KeptShort(cluster.bootstrap, f"three-{flush}", make) as topic:
         topic.warmed(lambda name: run(name).size_bytes)
@@ -75,7 +77,8 @@ def _against_bare_loop(cluster: ProcessCluster, bare: Address, flush: str, aim: 
             in_pairs(
                 lambda: run(topic()).bytes_per_second / 1e6,
                 lambda: _bare_rate(bare, bare_frame),
-                runs=_PAIRS,
+                runs=_LARGE_PAIRS,
+                at_rest=True,
             ),
             against="the bare loop",
             aim=aim,
@@ -114,7 +117,12 @@ def _many(cluster: ProcessCluster, folder: Path) -> Iterator[Row]:
         "produce, 3 replicas, acks=all, flush=commit",
         f"{_MANY_PARTITIONS} partitions in each 1 MB request",
         "MB/s",
-        in_pairs(lambda: _rate(leader, spread), lambda: _rate(leader, whole), runs=_PAIRS),
+        in_pairs(
+            lambda: _rate(leader, spread),
+            lambda: _rate(leader, whole),
+            runs=_PAIRS,
+            at_rest=True,
+        ),
         against="one partition",
         aim=0.5,
     )
@@ -127,6 +135,7 @@ def _many(cluster: ProcessCluster, folder: Path) -> Iterator[Row]:
             lambda: _rate(leader, spread),
             lambda: _rate(leader, alone, requests=_SMALL_REQUESTS),
             runs=_PAIRS,
+            at_rest=True,
         ),
         against="one partition, a batch of 5 KB in each request",
         aim=0.5,
@@ -140,6 +149,7 @@ def _many(cluster: ProcessCluster, folder: Path) -> Iterator[Row]:
             lambda: librdkafka.rate(ours, many, partitions=_MANY_PARTITIONS, records=_RECORDS),
             lambda: librdkafka.rate(ours, one, records=_RECORDS),
             runs=_PAIRS,
+            at_rest=True,
         ),
         against="one partition",
         aim=0.5,
@@ -156,5 +166,5 @@ def _rate(address: Address, frame: bytes, *, requests: int = _REQUESTS) -> float
 
 
 def _bare_rate(address: Address, frame: bytes) -> float:
-    load = produce_load(address, frame, requests=_REQUESTS, check=lambda _: None)
+    load = produce_load(address, frame, requests=_LARGE_REQUESTS, check=lambda _: None)
     return load.bytes_per_second / 1e6

@@ -196,7 +196,8 @@ class AppendingLog(LogState):
         if self._take_snapshot is not None:
             snapshot = PendingSnapshot(self.end_offset, self._take_snapshot())
         self._end_file(sealed)
-        sealed.is_synced = False  # it may have been complete before, and was cut, and has grown
+        # It may have been complete before, and was cut, and has grown.
+        sealed.is_synced = False
         self._is_ragged = False
         # Last of what can fail: were the roll given up after it, the old segment would grow past
         # the offset where this one begins.

@@ -1,5 +1,7 @@
 """Figures that are held to a limit: pairs in turn, the median of their ratios, their quartiles."""
 
+import os
+
 import pytest
 
 from benchmarks.harness import PAIRS, RESULTS, bounds_of, in_pairs, row_of, row_of_pairs, spread_of
@@ -19,6 +21,23 @@ def test_who_goes_first_changes_with_each_pair_and_the_first_pair_is_not_counted
 
     assert in_pairs(measured, limit, runs=2) == [(4, -3), (5, -6)]
     assert turns == ["broker", "limit", "limit", "broker", "broker", "limit"]
+
+
+def test_each_run_of_a_pair_at_rest_begins_with_nothing_left_to_write(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    turns: list[str] = []
+    monkeypatch.setattr(os, "sync", lambda: turns.append("sync"))
+
+    def run(name: str) -> float:
+        turns.append(name)
+        return 1.0
+
+    in_pairs(lambda: run("broker"), lambda: run("limit"), runs=1, at_rest=True)
+    assert turns[::2] == ["sync"] * 4
+    assert turns[1::2] == ["broker", "limit", "limit", "broker"]
+    in_pairs(lambda: run("broker"), lambda: run("limit"), runs=1)
+    assert "sync" not in turns[8:]
 
 
 def test_a_machine_that_is_slow_for_half_of_the_pairs_changes_no_ratio() -> None:

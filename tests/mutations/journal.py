@@ -503,8 +503,7 @@ MUTATIONS = (
     storage_rule(
         "one that was synced so, and cut, and has grown, is so again",
         "log_appending.py",
-        old="        sealed.is_synced = False  # it may have been complete before, and was cut, and has "
-        "grown\n",
+        old="        sealed.is_synced = False\n",
         new="",
         killed_by="test_syncing.py::test_one_that_was_cut_and_has_grown_is_synced_again",
     ),

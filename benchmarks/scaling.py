@@ -36,17 +36,17 @@ CONNECTIONS: Final = (100, 1_000)
 PARTITIONS: Final = (256, 2_000)
 _IN_FLIGHT: Final = 5
 """On each connection."""
-_REQUESTS: Final = 12_000
-"""A second of them: what is done once a second for each partition counts as often as it should, and
-that a thousand connections come and go hardly counts."""
-_ONE_BY_ONE: Final = 4_000
+_SECONDS: Final = 1.0
+"""A load takes about as long: what is done once a second for each partition counts as often as it
+should then, and that a thousand connections come and go hardly counts."""
+_TRIAL_REQUESTS: Final = 6_000
 _PAIRS: Final = 10
 _REST_SECONDS: Final = 2.0
 """After it nothing that a run has left is still to be done."""
 _GROWTH_MAX: Final = 1.2
 
-Run: TypeAlias = Callable[[BrokerProcess], int]
-"""A load; how many requests it was."""
+Run: TypeAlias = Callable[[BrokerProcess, int], None]
+"""A load of so many requests."""
 
 
 def measure(directory: Path) -> Iterator[Row]:
@@ -62,9 +62,7 @@ def measure(directory: Path) -> Iterator[Row]:
         ]
         for broker in (one, other):
             create_topic(address_of(broker), "scaling", partitions=len(frames), flush="os")
-            _in_turn(
-                frames, broker, requests=len(frames)
-            )  # the first write to a partition opens its file
+            _in_turn(frames, broker, len(frames))  # the first write to a partition opens its file
         in_pairs = partial(_in_pairs, (one, other))
         alone: Run = partial(_by_connections, frames[0], 1)
         for connections in CONNECTIONS:
@@ -73,21 +71,14 @@ def measure(directory: Path) -> Iterator[Row]:
                 "one connection",
                 in_pairs(partial(_by_connections, frames[0], connections), alone),
             )
-        alone = partial(_in_turn, frames[:1])
-        for partitions in PARTITIONS:
-            yield _row(
-                f"{partitions:,} partitions in turn, 1 connection",
-                "one partition",
-                in_pairs(partial(_in_turn, frames[:partitions]), alone),
-            )
-        one_by_one = partial(_in_turn, requests=_ONE_BY_ONE, in_flight=1)
-        alone = partial(one_by_one, frames[:1])
-        for partitions in PARTITIONS:
-            yield _row(
-                f"{partitions:,} partitions in turn, 1 connection, 1 in flight",
-                "one partition",
-                in_pairs(partial(one_by_one, frames[:partitions]), alone),
-            )
+        for in_flight, said in ((_IN_FLIGHT, ""), (1, ", 1 in flight")):
+            alone = partial(_in_turn, frames[:1], in_flight=in_flight)
+            for partitions in PARTITIONS:
+                yield _row(
+                    f"{partitions:,} partitions in turn, 1 connection{said}",
+                    "one partition",
+                    in_pairs(partial(_in_turn, frames[:partitions], in_flight=in_flight), alone),
+                )
 
 
 def _row(case: str, against: str, pairs: Sequence[tuple[float, float]]) -> Row:
@@ -107,50 +98,56 @@ def _in_pairs(
 ) -> list[tuple[float, float]]:
     """What a request of both takes, in turn, each by both brokers; a first pair does not count."""
     one, other = brokers
-    half = _PAIRS // 2
-    return [*_costs((one, many), (other, alone), half), *_costs((other, many), (one, alone), half)]
+    half, requests = _PAIRS // 2, _requests_of_a_load(one, many)
+    return [
+        *_costs((one, many), (other, alone), half, requests),
+        *_costs((other, many), (one, alone), half, requests),
+    ]
+
+
+def _requests_of_a_load(broker: BrokerProcess, run: Run) -> int:
+    run(broker, _TRIAL_REQUESTS)
+    begun = time.perf_counter()
+    run(broker, _TRIAL_REQUESTS)
+    return round(_TRIAL_REQUESTS * _SECONDS / (time.perf_counter() - begun))
 
 
 def _costs(
-    many: tuple[BrokerProcess, Run], alone: tuple[BrokerProcess, Run], pairs: int
+    many: tuple[BrokerProcess, Run], alone: tuple[BrokerProcess, Run], pairs: int, requests: int
 ) -> list[tuple[float, float]]:
     sides = (many, alone)
     begun: tuple[list[float], list[float]] = ([], [])
-    requests = [0, 0]
     for number in range(1 + pairs):
         for side in (0, 1) if number % 2 else (1, 0):
             broker, run = sides[side]
             begun[side].append(cpu_seconds(broker.pid))
-            requests[side] = run(broker)
+            run(broker, requests)
     time.sleep(_REST_SECONDS)
     for side, (broker, _) in enumerate(sides):
         begun[side].append(cpu_seconds(broker.pid))
     of_many, of_alone = (
-        [(after - before) / count * 1e6 for before, after in pairwise(at)]
-        for at, count in zip(begun, requests, strict=True)
+        [(after - before) / requests * 1e6 for before, after in pairwise(at)] for at in begun
     )
     return list(zip(of_many, of_alone, strict=True))[1:]
 
 
-def _by_connections(frame: bytes, connections: int, broker: BrokerProcess) -> int:
+def _by_connections(frame: bytes, connections: int, broker: BrokerProcess, requests: int) -> None:
     produce_load(
         address_of(broker),
         frame,
-        requests=_REQUESTS,
+        requests=requests,
         connections=connections,
         in_flight=_IN_FLIGHT,
     )
-    return _REQUESTS
 
 
 def _in_turn(
     frames: Sequence[bytes],
     broker: BrokerProcess,
+    requests: int,
     *,
-    requests: int = _REQUESTS,
     in_flight: int = _IN_FLIGHT,
-) -> int:
+) -> None:
     produce_load_of(
         address_of(broker), itertools.cycle(frames), requests=requests, in_flight=in_flight
     )
-    return requests

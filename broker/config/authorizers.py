@@ -33,9 +33,10 @@ class Principals:
     """`User:name` with semicolons between: names may have commas."""
 
     type: ConfigType = ConfigType.STRING
+    separator: str = ";"
 
     def parse(self, text: str) -> tuple[str, ...]:
-        principals = [each.strip() for each in text.split(";") if each.strip()]
+        principals = [each.strip() for each in text.split(self.separator) if each.strip()]
         if not all(each.startswith("User:") and each != "User:" for each in principals):
             raise ValueError("User:name for each of them, with semicolons between")
         return tuple(dict.fromkeys(principals))

@@ -20,6 +20,14 @@ class TakesTables(Protocol):
     def parse_tables(self, tables: list[object]) -> object: ...
 
 
+@runtime_checkable
+class HasSeparator(Protocol):
+    """A kind with several items in its value, which may have commas."""
+
+    @property
+    def separator(self) -> str: ...
+
+
 @dataclass(frozen=True, slots=True)
 class Text:
     """Any text that is not empty."""
@@ -120,8 +128,8 @@ class Optionally:
             raise ValueError(f"{error}, or none") from None
 
 
-def as_text(value: object) -> str:
-    """A value as text that its setting reads back; nothing at all is empty text."""
+def as_text(value: object, separator: str = ",") -> str:
+    """A value as text; nothing at all is empty text."""
     match value:
         case None:
             return ""
@@ -129,6 +137,6 @@ def as_text(value: object) -> str:
             return "true" if value else "false"
         case tuple() | list():
             items = (":".join(item) if isinstance(item, tuple) else str(item) for item in value)
-            return ",".join(items)
+            return separator.join(items)
         case _:
             return str(value)

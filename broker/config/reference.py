@@ -8,7 +8,6 @@ from itertools import groupby
 
 from tidemark.broker.config.fields import Setting
 from tidemark.broker.config.kafka_names import SCALED_TOPIC_DEFAULTS
-from tidemark.broker.config.kinds import as_text
 from tidemark.broker.config.settings import SETTINGS
 from tidemark.partitions.state_machines.topic_configs import TOPIC_SETTINGS
 
@@ -174,7 +173,7 @@ def _lines() -> Iterator[str]:
 
 def _row(setting: Setting) -> str:
     names = " or ".join(f"`{name}`" for name in (setting.name, *setting.aliases))
-    return f"| {names} | {_code(as_text(setting.default))} | {setting.help} |"
+    return f"| {names} | {_code(setting.text(setting.default))} | {setting.help} |"
 
 
 def _code(text: str) -> str:

@@ -89,8 +89,8 @@ def broker_entries(settings: BrokerSettings, defaults: TopicDefaults) -> list[Co
     entries = [
         _broker_entry(
             setting.name,
-            as_text(getattr(settings, setting.field)),
-            as_text(setting.default),
+            setting.text(getattr(settings, setting.field)),
+            setting.text(setting.default),
             type=setting.kind.type,
             documentation=setting.help,
             is_secret=setting.is_secret,

@@ -6,7 +6,6 @@ import pytest
 
 from tidemark.broker.config import SETTINGS, Address, BrokerSettings, User, load_settings
 from tidemark.broker.config.fields import Setting
-from tidemark.broker.config.kinds import as_text
 from tidemark.broker.config.names import MEANINGS
 from tidemark.protocol.errors import ConfigError
 
@@ -307,7 +306,7 @@ def test_an_advertised_address_is_shown_to_every_client() -> None:
 
 @pytest.mark.parametrize("setting", SETTINGS.values(), ids=SETTINGS.keys())
 def test_a_default_is_a_value_of_its_setting(setting: Setting) -> None:
-    assert setting.parse(as_text(setting.default)) == setting.default
+    assert setting.parse(setting.text(setting.default)) == setting.default
 
 
 @pytest.mark.parametrize("setting", SETTINGS.values(), ids=SETTINGS.keys())
@@ -336,6 +335,13 @@ def test_an_authorizer_goes_by_the_names_that_kafka_has_for_it(name: str) -> Non
     settings = load_settings(options=options).settings
     assert settings.authorizer_class_name == "StandardAuthorizer"
     assert settings.super_users == ("User:ann", "User:CN=b,O=c")
+
+
+def test_principals_in_a_list_may_have_commas_and_are_shown_so(tmp_path: Path) -> None:
+    toml = 'authorizer.class.name = "StandardAuthorizer"\nsuper.users = ["User:a", "User:CN=b,O=c"]'
+    settings = load_settings(file=written(tmp_path, "a.toml", toml)).settings
+    assert settings.super_users == ("User:a", "User:CN=b,O=c")
+    assert SETTINGS["super.users"].text(settings.super_users) == "User:a;User:CN=b,O=c"
 
 
 def test_an_authorizer_that_is_not_there_is_a_mistake() -> None:

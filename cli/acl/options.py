@@ -31,7 +31,7 @@ class PrincipalType(Name):
     def convert(self, value: str, param: click.Parameter | None, ctx: click.Context | None) -> str:
         value = super().convert(value, param, ctx)
         kind, colon, who = value.partition(":")
-        if not colon:
+        if not colon or "=" in kind:  # a name from a certificate, CN=urn:alice
             return f"User:{value}"
         if not (kind and who):
             self.fail(f"{value!r} is no principal: write it as in User:alice", param, ctx)

@@ -55,6 +55,13 @@ def test_what_is_allowed_is_listed_and_removed(command: Command, name: str) -> N
     assert listed(command, "--principal", name) == []
 
 
+def test_a_name_from_a_certificate_is_a_user(command: Command, name: str) -> None:
+    user = f"CN=urn:{name},O=Acme"
+    changed(command, "allow", user, "--operation", "read", "--topic", "rides")
+    (row,) = listed(command, "--principal", f"User:{user}")
+    assert row["principal"] == f"User:{user}"
+
+
 def test_list_in_every_form(command: Command, name: str) -> None:
     changed(command, "deny", name, "--operation", "alter-configs", "--cluster", "--host", "::1")
     head, line = command("acl", "list", "--principal", f"User:{name}").out.decode().splitlines()

@@ -104,6 +104,54 @@ What is advertised has to be a name that the certificate has. Clients then say
 certificate that is renewed in its file is shown to who connects from then on, without a restart.
 With `ssl.client.auth=required` only clients with a certificate by `ssl.ca.location` are let in.
 
+## Users by certificates
+
+At a listener called `SSL`, or mapped to it, a client that shows a certificate is the user that it
+names, to [ACLs](operations.md#who-may-do-what) and quotas alike:
+
+```toml
+listeners = "SSL://:9092"
+ssl.certificate.location = "/etc/tidemark/fullchain.pem"
+ssl.key.location = "/etc/tidemark/privkey.pem"
+ssl.client.auth = "required"
+ssl.ca.location = "/etc/tidemark/users-ca.pem"
+authorizer.class.name = "StandardAuthorizer"
+super.users = "User:CN=admin,O=Acme"
+```
+
+The user's name is the subject of the certificate as Kafka writes it, the most specific part first:
+`CN=alice,OU=Data,O=Acme,C=DE`. Nearly the same is shown by
+
+```sh
+openssl x509 -in alice.pem -noout -subject -nameopt RFC2253
+```
+
+A character that would end a value has a backslash before it: an organisation called `Acme, Inc.` is
+`O=Acme\\, Inc.`. An address of mail is `1.2.840.113549.1.9.1=#` and its bytes in hexadecimal, as
+with Kafka; a rule gives such users better names. Alternative names (`subjectAltName`) are not
+looked at.
+
+`ssl.principal.mapping.rules` makes short names of long ones. In TOML a backslash between single
+quotes is a backslash; in a `server.properties` it is written twice.
+
+```toml
+ssl.principal.mapping.rules = 'RULE:^CN=([^,\\\\]+),OU=Data,O=Acme,C=DE$/$1/L, DEFAULT'
+```
+
+The first rule counts whose pattern matches the whole name. By this one,
+`CN=Alice,OU=Data,O=Acme,C=DE` is `User:alice`, and who is of another department keeps the long
+name. Patterns are Python's, without what Java reads otherwise; a wrong one is told at the start.
+
+* All whom a rule calls alike are one user: let its pattern have every part that tells them apart.
+* Take `[^,\\\\]+` for a value, and not `.*`, which goes on into the next ones. A pattern with
+  several `.*`, or with a repetition in a repetition, can take very long over a name that does not
+  match, and all other clients wait meanwhile.
+* Who shows a certificate and has no name by the rules is not let in. Without rules these are those
+  with an empty subject; `RULE:^$/name/` lets them in.
+
+With `ssl.client.auth=requested`, a client without a certificate is `User:ANONYMOUS`. At a listener
+with `SASL_SSL` a user is who SASL says, whatever certificate is shown.
+
 ## TLS between brokers
 
 Each broker has a certificate, and one CA signs those of all of them and of nobody else: whoever

@@ -59,6 +59,7 @@ class Connections:
             requests_max=settings.connection_requests_max,
             response_bytes_max=settings.connection_response_max_bytes,
         )
+        self.principal_rules = settings.ssl_principal_mapping_rules
         self.budget = MemoryBudget(settings.queued_max_request_bytes)
         self._settings = settings
         self._idle_seconds = settings.connections_max_idle_ms / 1000 or float("inf")

@@ -47,7 +47,7 @@ class Session:
     waited_for: int = 0
     """How many partitions its fetches wait for, which the broker has to remember meanwhile."""
     user: str | None = None
-    """Who the client has proven to be; set by SaslAuthenticate."""
+    """Who the client has proven to be; set by SaslAuthenticate, or with the handshake of TLS."""
     one_batches: OneBatches | None = None
     """What its Produce requests are like; only their handler looks into it."""
     one_fetches: OneFetches | None = None

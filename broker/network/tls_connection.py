@@ -6,9 +6,11 @@ import socket
 import ssl
 from typing import TYPE_CHECKING
 
+from tidemark.broker.config.principal_rules import first_user
 from tidemark.broker.metrics import BadInput, ConnectionEnd
 from tidemark.broker.network.certificates import words_of
 from tidemark.broker.network.connection import Connection
+from tidemark.broker.network.distinguished_names import distinguished_name
 from tidemark.broker.network.reactor import READABLE
 from tidemark.broker.network.requests import Session
 from tidemark.broker.network.tls_send_queue import TlsSendQueue
@@ -49,12 +51,32 @@ class TlsConnection(Connection):
         try:
             if not stream.is_open:
                 stream.shake_hands()
+                self._name_user()
             super()._receive()
         except BlockingIOError:  # in the handshake
             pass
         if stream.unsent_bytes and not self._is_blocked and not self.is_closed:
             self._is_blocked = True
             self._update_interest()
+
+    def _name_user(self) -> None:
+        """Where SASL does not say who the client is, its certificate does, if it has shown one. No
+        other can follow: there is no renegotiation. Raises `UnnamedClient`."""
+        if self.session.requires_sasl:
+            return
+        certificate = self._stream.certificate
+        if certificate is None:
+            return
+        try:
+            name = distinguished_name(certificate)
+        except ValueError as error:
+            raise UnnamedClient(f"its certificate cannot be read: {error}") from error
+        user = first_user(self._shared.principal_rules, name)
+        if not user:
+            raise UnnamedClient(
+                f"ssl.principal.mapping.rules make no user of '{name}', as its certificate calls it"
+            )
+        self.session.user = user
 
     def _send(self) -> None:
         super()._send()
@@ -79,12 +101,20 @@ class TlsConnection(Connection):
         match error:
             case ssl.SSLEOFError() | ssl.SSLZeroReturnError():
                 self.close(ConnectionEnd.BY_CLIENT)
+            case UnnamedClient():
+                self._shared.metrics.bad_input[BadInput.FAILED_AUTHENTICATION].inc()
+                self._warn("unnamed clients", error)
+                self.close(ConnectionEnd.BAD_INPUT)
             case ssl.SSLError():
                 self._shared.metrics.bad_input[BadInput.FAILED_TLS].inc()
                 self._warn("failed TLS", FailedTls(error))
                 self.close(ConnectionEnd.BAD_INPUT)
             case _:
                 super()._end_by(error)
+
+
+class UnnamedClient(Exception):
+    """A client that has shown a certificate, and is nobody by it."""
 
 
 class FailedTls(Exception):

@@ -89,6 +89,11 @@ class TlsStream:
         return not self._is_used_up
 
     @property
+    def certificate(self) -> bytes | None:
+        """What the other side has shown of itself, in DER: verified, once the handshake is done."""
+        return self._tls.getpeercert(binary_form=True)
+
+    @property
     def unsent_bytes(self) -> int:
         """What is encrypted and waits for the socket to take it."""
         return len(self._unsent) + self._outgoing.pending

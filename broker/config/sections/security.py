@@ -8,6 +8,7 @@ import attrs
 from tidemark.broker.config.authorizers import Authorizer, Principals
 from tidemark.broker.config.fields import setting
 from tidemark.broker.config.kinds import File, Optionally, Text
+from tidemark.broker.config.principal_rules import AsItIs, PrincipalRule, PrincipalRules
 from tidemark.broker.config.users import User, Users
 from tidemark.partitions.state_machines.config_table import ListOf, OneOf, YesNo
 
@@ -84,8 +85,17 @@ class Security:
         "ssl.client.auth",
         OneOf(("none", "requested", "required")),
         "none",
-        "Whether clients have to show a certificate too. Who they are is not taken from it: users "
-        "are those of SASL.",
+        "Whether clients have to show a certificate too. With `SSL` it says who they are; with "
+        "`SASL_SSL`, SASL does.",
+        section=_SECTION,
+    )
+    ssl_principal_mapping_rules: tuple[PrincipalRule, ...] = setting(
+        "ssl.principal.mapping.rules",
+        PrincipalRules(),
+        (AsItIs(),),
+        "What users are called by their certificates: `DEFAULT`, the name in it, or "
+        "`RULE:pattern/replacement/` with `L` or `U` behind it for lower or upper case, and commas "
+        "between; the first whose pattern matches the whole name counts.",
         section=_SECTION,
     )
     ssl_ca_location: Path | None = setting(  # noqa: RUF009 # as above

@@ -58,6 +58,9 @@ _OBSERVED = (
 )
 _SASL = "clients/test_sasl.py::test_a_client_that_knows_the_password_is_served"
 _ACLS = "clients/test_acls.py::test_what_acls_allow_goes_on_until_they_are_gone"
+_CERTIFICATES = (
+    "clients/test_users_by_certificate.py::test_what_one_certificates_user_may_do_another_may_not"
+)
 _TLS = "clients/test_tls.py::test_what_a_client_writes_it_reads"
 _IN_CLUSTERS = "clients/test_transactions_in_clusters.py::"
 _OTHERS = ("test_librdkafka", "test_aiokafka", "test_kafka_python")
@@ -79,6 +82,7 @@ SHARED = {
     "reads from an observer near by": dict.fromkeys(("test_tidemark", *_OTHERS), _OBSERVED),
     "SASL (PLAIN, SCRAM)": dict.fromkeys(("test_tidemark", "test_cli", *_OTHERS), _SASL),
     "TLS": dict.fromkeys(("test_tidemark", "test_cli", *_OTHERS, "test_kcat"), _TLS),
+    "a user by its certificate": dict.fromkeys(("test_tidemark", "test_librdkafka"), _CERTIFICATES),
     "ACLs": dict.fromkeys(("test_tidemark", "test_cli", *_OTHERS, "test_kcat"), _ACLS),
 }
 """Features whose tests lie in modules of their own, as each client's `module::test`."""

@@ -12,11 +12,11 @@ What is read of a certificate (RFC 5280), which OpenSSL has parsed and verified 
               OBJECT IDENTIFIER     its type
               any                   its value, mostly a string
 
-Two subjects with different attributes are never the same text. A comma in a value has a backslash
-before it, so an attribute CN that is `alice,O=Acme` becomes `CN=alice\\,O\\=Acme`. The value of an
-attribute that has no name in RFC 2253, such as an address of mail, or that is no string, is `#` and
-its bytes, and a type without a name is its numbers: `1.2.840.113549.1.9.1=#160161`. Java escapes no
-control character but NUL; here all are, as `\\0A`.
+Two subjects are the same text only if they differ in nothing but the types of their strings. A
+comma in a value has a backslash before it, so an attribute CN that is `alice,O=Acme` becomes
+`CN=alice\\,O\\=Acme`. The value of an attribute that has no name in RFC 2253, such as an address of
+mail, or that is no string, is `#` and its bytes, and a type without a name is its numbers:
+`1.2.840.113549.1.9.1=#160161`. Java escapes no control character but NUL; here all are, as `\\0A`.
 """
 
 from __future__ import annotations

@@ -74,6 +74,9 @@ class MemoryFile:
     def write_back(self, end: int) -> None:
         """It may have been, after a crash, and that is all."""
 
+    def begin_writing(self) -> None:
+        """Nor is that more."""
+
     def sync(self) -> None:
         self._files.before_sync(self._path, self._inode)
         self._inode.sync()

@@ -44,5 +44,8 @@ class WrappedFile:
     def write_back(self, end: int) -> None:
         self._file.write_back(end)
 
+    def begin_writing(self) -> None:
+        self._file.begin_writing()
+
     def sync(self) -> None:
         self._file.sync()

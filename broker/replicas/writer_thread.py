@@ -101,8 +101,7 @@ class WriterThread:
         while group is not None:
             started = time.perf_counter()
             try:
-                for sync in group.syncs.values():
-                    self._insist(sync.run, was_not_asked)
+                self._sync_files(group)
                 with self.using_journal:
                     write = partial(self._journal.write, group.records, synced=True)
                     self._insist(write, was_not_written)
@@ -115,6 +114,14 @@ class WriterThread:
             following = None if self._is_stopping else self._take()
             self._call_in_loop(partial(self._written, group, seconds))
             group = following or self._next_group()
+
+    def _sync_files(self, group: CommitGroup) -> None:
+        if len(group.syncs) > 1:
+            # The disk takes them all while the first is waited for.
+            for sync in group.syncs.values():
+                self._insist(sync.begin, was_not_asked)
+        for sync in group.syncs.values():
+            self._insist(sync.run, was_not_asked)
 
     def _next_group(self) -> CommitGroup | None:
         """What is to be written next; the journal's note, meanwhile, if there is time.

@@ -21,7 +21,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Final, NamedTuple, Protocol
 
 from tidemark.partitions.storage.refusals import NO_ROOM, NOT_ASKED, SyncFailed
-from tidemark.partitions.storage.writing_back import write_back
+from tidemark.partitions.storage.writing_back import begin_writing, write_back
 from tidemark.protocol.errors import StorageError
 from tidemark.protocol.types import BytesLike
 
@@ -77,6 +77,11 @@ class File(Protocol):
         """Have most of what a `sync` would have to write before this position written, a little at
         a time, so that who appends meanwhile is not held up. Blocks, and promises nothing. Raises
         `SyncFailed`."""
+        ...
+
+    def begin_writing(self) -> None:
+        """Have what a `sync` would have to write begin to be written. Does not wait for it, and
+        promises nothing. Raises `SyncFailed`."""
         ...
 
     def sync(self) -> None:
@@ -243,6 +248,12 @@ class OsFile:
             write_back(self._descriptor, start, end)
         except OSError as error:
             # What has failed is not said again to who syncs.
+            raise SyncFailed(*error.args) from error
+
+    def begin_writing(self) -> None:
+        try:
+            begin_writing(self._descriptor)
+        except OSError as error:
             raise SyncFailed(*error.args) from error
 
     def sync(self) -> None:

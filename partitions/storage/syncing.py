@@ -190,6 +190,13 @@ class TailSync:
         """Stands for the log: of several syncs of one subject, the last covers the others."""
         return id(self.state)
 
+    def begin(self) -> None:
+        """Have the disk begin with it. Raises `OSError`, which is final as that of a capture."""
+        if self.state.failure is None:
+            with final(self.state):
+                for file in self.files:
+                    file.begin_writing()
+
     def run(self) -> None:
         """Block until every batch is on the disk that was in the log when this was made.
 

@@ -4,6 +4,9 @@ A sync of tens of megabytes that were appended holds up whoever appends meanwhil
 milliseconds, half of the time it takes. Where most of it has been written back before, a megabyte
 after the other, nobody is held up, and it takes no longer in all. Linux has a call for that, and
 Python does not.
+
+It also has the kernel begin, and not wait: of several files that are to be synced one after the
+other, the disk then takes all while the first is waited for.
 """
 
 import ctypes
@@ -14,8 +17,11 @@ from functools import cache
 from typing import Final
 
 _PIECE_BYTES: Final = 1 << 20
-_WRITE_AND_WAIT: Final = 1 | 2 | 4
-"""`SYNC_FILE_RANGE_WAIT_BEFORE`, `_WRITE` and `_WAIT_AFTER`."""
+_WRITE: Final = 2
+"""`SYNC_FILE_RANGE_WRITE`."""
+_WRITE_AND_WAIT: Final = 1 | _WRITE | 4
+"""`SYNC_FILE_RANGE_WAIT_BEFORE` and `_WAIT_AFTER`, too."""
+_TO_THE_END: Final = 0
 _NO_SUCH_CALL: Final = frozenset({errno.ENOSYS, errno.EPERM})
 """The kernel does not have it, or a sandbox does not let it through."""
 
@@ -29,13 +35,28 @@ def write_back(descriptor: int, start: int, end: int) -> None:
     Raises `OSError` if one of them could not be; a sync that follows would not tell. Does nothing
     where the system cannot.
     """
-    sync_file_range = _sync_file_range()
-    if sync_file_range is None or not _is_let_through(sync_file_range, descriptor):
-        return
     for position in range(start, end, _PIECE_BYTES):
-        if sync_file_range(descriptor, position, _PIECE_BYTES, _WRITE_AND_WAIT):
-            number = ctypes.get_errno()
-            raise OSError(number, os.strerror(number))
+        if not _asked(descriptor, position, _PIECE_BYTES, _WRITE_AND_WAIT):
+            return
+
+
+def begin_writing(descriptor: int) -> None:
+    """Have all of a file begin to be written. That is no sync, either. Raises `OSError` if it could
+    not be. Does nothing where the system cannot."""
+    _asked(descriptor, 0, _TO_THE_END, _WRITE)
+
+
+def _asked(descriptor: int, start: int, length: int, flags: int) -> bool:
+    """Whether the system can."""
+    sync_file_range = _sync_file_range()
+    if sync_file_range is None:
+        return False
+    if sync_file_range(descriptor, start, length, flags):
+        number = ctypes.get_errno()
+        if number in _NO_SUCH_CALL and not _is_let_through(sync_file_range, descriptor):
+            return False
+        raise OSError(number, os.strerror(number))
+    return True
 
 
 def _is_let_through(sync_file_range: _SyncFileRange, descriptor: int) -> bool:

@@ -166,5 +166,8 @@ class _DiskFile(WrappedFile):
     def write_back(self, end: int) -> None:
         self._memory.write_back(end)
 
+    def begin_writing(self) -> None:
+        self._memory.begin_writing()
+
     def sync(self) -> None:
         self._memory.sync()

@@ -56,8 +56,13 @@ def opened(
 class FakeSync:
     """A log's files, which the journal relies on."""
 
-    def __init__(self, done: Callable[[], None], subject: str = "log") -> None:
-        self.run = done
+    def __init__(
+        self,
+        done: Callable[[], None],
+        subject: str = "log",
+        begin: Callable[[], None] = lambda: None,
+    ) -> None:
+        self.begin, self.run = begin, done
         self.subject = subject
 
 

@@ -16,6 +16,7 @@ from tests.broker.disks import (
     never,
     opened,
     record,
+    wait,
 )
 from tidemark.broker.network.turn import Turn
 from tidemark.broker.replicas.disk import DiskWriter, open_disk_writer
@@ -62,6 +63,34 @@ async def test_a_log_is_synced_once_for_a_group_with_all_that_the_group_has_of_i
         await disk.wait_idle()
     assert synced[0] == "a1", "a group of its own, for nothing was being written"
     assert sorted(synced[1:]) == ["a3", "b4"]
+
+
+async def test_the_disk_begins_with_several_logs_before_one_of_them_is_waited_for() -> None:
+    gate, done = threading.Semaphore(0), list[str]()
+
+    def sync_of(log: str) -> FakeSync:
+        return FakeSync(partial(done.append, f"synced {log}"), log, partial(done.append, log))
+
+    async with opened(FakeJournal(sync=lambda: wait(gate))) as disk:
+        for number, logs in enumerate(("a", "b", "bc"), 1):
+            syncs = [sync_of(log) for log in logs]
+            disk.write(number, [record(number)], lambda batch: None, syncs=syncs)
+        gate.release(2)
+        await disk.wait_idle()
+    assert done == ["synced a", "b", "c", "synced b", "synced c"]
+
+
+async def test_a_disk_that_cannot_begin_is_the_end() -> None:
+    gate, errors = threading.Semaphore(0), list[OSError]()
+    journal = FakeJournal(sync=lambda: wait(gate))
+    async with open_disk_writer(journal, turn=Turn(), failed=errors.append) as disk:
+        for number, log in enumerate("abc", 1):
+            sync = FakeSync(lambda: None, log, fail)
+            disk.write(number, [record(number)], lambda batch: None, syncs=[sync])
+        gate.release()
+        await disk.wait_failed()
+        assert disk.durable == 1
+    assert errors == [disk.error]
 
 
 async def test_the_disk_goes_on_with_what_is_large_while_the_loop_is_busy() -> None:

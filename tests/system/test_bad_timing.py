@@ -31,6 +31,7 @@ class HeldFile:
         self.fileno, self.pread = file.fileno, file.pread
         self.truncate, self.size, self.allocate = file.truncate, file.size, file.allocate
         self.pwritev, self.write_back = file.pwritev, file.write_back
+        self.begin_writing = file.begin_writing
 
     def pwrite(self, data: BytesLike, position: int) -> None:
         self._file.pwrite(data, position)

@@ -32,14 +32,20 @@ from tidemark.protocol.values import dataclass
 
 
 class Synced(Protocol):
-    """Files that are to be on the disk before the journal says so. Blocks, and raises `OSError`."""
+    """Files that are to be on the disk before the journal says so. Both raise `OSError`."""
 
     @property
     def subject(self) -> Hashable:
         """Whose files these are: what is made later for the same covers all of this."""
         ...
 
-    def run(self) -> None: ...
+    def begin(self) -> None:
+        """Have the disk begin with them. Does not wait, and nothing follows from it."""
+        ...
+
+    def run(self) -> None:
+        """Block until they are on the disk."""
+        ...
 
 
 Persisted = Callable[[int], None]

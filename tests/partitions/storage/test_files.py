@@ -181,6 +181,18 @@ def kernel(refused: int, *, at_all: bool) -> Callable[[int, int, int, int], int]
     return sync_file_range
 
 
+@pytest.mark.skipif(sys.platform != "linux", reason="there is no such call")
+def test_what_cannot_begin_to_be_written_is_a_failed_sync(tmp_path: Path) -> None:
+    reading, writing = os.pipe()
+    os.close(reading)
+    with pytest.raises(SyncFailed):
+        OsFile(writing).begin_writing()
+    file = OsFiles().create(str(tmp_path / "file"))
+    file.pwrite(b"abc", 0)
+    file.begin_writing()
+    assert file.pread(9, 0) == b"abc"
+
+
 @pytest.mark.parametrize("refused", [errno.ENOSYS, errno.EPERM])
 def test_where_a_kernel_or_a_sandbox_has_no_such_call_nothing_is_written_back(
     refused: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -189,7 +201,10 @@ def test_where_a_kernel_or_a_sandbox_has_no_such_call_nothing_is_written_back(
     file.pwrite(bytes(100), 0)
     monkeypatch.setattr(writing_back, "_sync_file_range", lambda: kernel(refused, at_all=True))
     file.write_back(100)
+    file.begin_writing()
     monkeypatch.setattr(writing_back, "_sync_file_range", lambda: kernel(refused, at_all=False))
     file.pwrite(bytes(100), 100)
     with pytest.raises(SyncFailed):
         file.write_back(200)
+    with pytest.raises(SyncFailed):
+        file.begin_writing()

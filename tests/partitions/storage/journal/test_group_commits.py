@@ -23,6 +23,9 @@ class FakeSync:
     def __init__(self, subject: Hashable) -> None:
         self.subject = subject
 
+    def begin(self) -> None:
+        """Nor does this."""
+
     def run(self) -> None:
         """Nobody does here."""
 

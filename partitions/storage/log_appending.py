@@ -1,6 +1,7 @@
 """Writing to a log's end: batch behind batch, segment behind segment."""
 
 from collections.abc import Sequence
+from itertools import pairwise
 from typing import Final
 
 from tidemark.partitions.storage.files import File
@@ -36,10 +37,11 @@ class AppendingLog(LogState):
         assert header.base_offset == self.end_offset, "a batch placed elsewhere"
         if header.batch_length + LOG_OVERHEAD == len(data):
             return self._append_one(data, header)
-        last_offset = Offset(header.base_offset + header.last_offset_delta)
-        position = self._write((data,), len(data), last_offset)
-        self.end_offset = self._active.end_offset = end_offset = self._add_each(data, position)
-        return end_offset
+        headers = [each for _, each in iter_headers(data)]
+        assert sum(each.size_bytes for each in headers) == len(data), "it ends within a batch"
+        for before, after in pairwise(headers):
+            assert before.next_offset == after.base_offset, "batches with a gap between them"
+        return self.append_placed(data, headers)
 
     def append_run(
         self,
@@ -138,18 +140,6 @@ class AppendingLog(LogState):
         active.size_bytes = position + size_bytes
         self.room.took(size_bytes)
         return position
-
-    def _add_each(self, data: BytesLike, position: int) -> Offset:
-        end_offset, size_bytes = self.end_offset, 0
-        for at, header in iter_headers(data):
-            assert header.base_offset == end_offset, "batches with a gap between them"
-            self._index.add(
-                position + at, header.size_bytes, header.last_offset, header.max_timestamp
-            )
-            end_offset = header.next_offset
-            size_bytes += header.size_bytes
-        assert size_bytes == len(data), "an append that ends within a batch"
-        return end_offset
 
     def _open_writer(self) -> File:
         """The active segment's file, which ends where the segment does."""

@@ -26,6 +26,7 @@ from tidemark.protocol.types import Epoch, Offset, Position, ProducerId
 
 # Made for every run of batches: calling the class takes twice the time.
 _appended: Final = partial(tuple.__new__, Appended)
+_MAX_TIMESTAMP: Final = BatchHeader._fields.index("max_timestamp")
 _PRODUCER_ID: Final = BatchHeader._fields.index("producer_id")
 
 
@@ -87,7 +88,7 @@ class AppendingReplica(ReplicaState):
             for _, length, _, _, _, _, _, _, _, _, _, _, count in headers:
                 size_bytes += length + LOG_OVERHEAD
                 record_count += count
-            if not self.log.has_room_for(size_bytes, record_count):
+            if not self.log.has_room_for(size_bytes, record_count, headers[-1][_MAX_TIMESTAMP]):
                 headers = headers[:1]
         return self._store.producers.table.count_fresh(headers)
 

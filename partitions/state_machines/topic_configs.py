@@ -227,8 +227,9 @@ class TopicConfig:
         "segment.ms",
         Whole(1),
         str(7 * DAY_MS),
-        "How old a segment becomes before the next one is begun, though it is not full. That "
-        "is looked at every `log.retention.check.interval.ms`.",
+        "How much later than its first batch a segment's batches may be, by their timestamps: a "
+        "later one begins the next segment. One that gets nothing more is closed when it is so "
+        "old; that is looked at every `log.retention.check.interval.ms`.",
         synonym="log.roll.ms",
     )
     unclean_leader_election_enable: bool = setting(

@@ -19,6 +19,7 @@ from tidemark.partitions.storage.files import Files
 from tidemark.partitions.storage.home import LogHome
 from tidemark.partitions.storage.log_compacting import CompactingLog
 from tidemark.partitions.storage.log_reading import base_offset_of
+from tidemark.partitions.storage.log_state import NOT_KNOWN_MS
 from tidemark.partitions.storage.recovery import Recovery
 from tidemark.partitions.storage.recycled_file import RecycledFile
 from tidemark.partitions.storage.retention import Removal
@@ -199,6 +200,7 @@ class Log(CompactingLog):
     def _use_cut(self, active: Segment) -> None:
         """Append to a segment that was cut."""
         self._active, self._index, self._is_ragged = active, active.growing_index(), False
+        self._rolls_above_ms = NOT_KNOWN_MS
         self._sealed_bytes = sum(segment.size_bytes for segment in self._segments[:-1])
         self.end_offset = self._begun_end = active.end_offset
         self._begun_bytes = active.size_bytes

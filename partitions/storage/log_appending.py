@@ -4,9 +4,10 @@ from collections.abc import Sequence
 from itertools import pairwise
 from typing import Final
 
+from tidemark.partitions.storage import retention
 from tidemark.partitions.storage.files import File
 from tidemark.partitions.storage.index import GrowingIndex
-from tidemark.partitions.storage.log_state import LogState
+from tidemark.partitions.storage.log_state import NOT_KNOWN_MS, LogState
 from tidemark.partitions.storage.segment import Segment
 from tidemark.partitions.storage.syncing import PendingSnapshot
 from tidemark.protocol.records.header import (
@@ -20,6 +21,7 @@ from tidemark.protocol.records.header import (
 from tidemark.protocol.types import BytesLike, Epoch, Offset
 
 _RELATIVE_OFFSET_MAX: Final = 2**31 - 1
+_MAX_TIMESTAMP: Final = BatchHeader._fields.index("max_timestamp")
 
 
 class AppendingLog(LogState):
@@ -65,7 +67,8 @@ class AppendingLog(LogState):
             PLACE.pack_into(data, 0, offset, length, epoch)
             offset = Offset(offset + delta + 1)
             size_bytes += length + LOG_OVERHEAD
-        position = self._write(batches, size_bytes, Offset(offset - 1))
+        last_ms = headers[-1][_MAX_TIMESTAMP]
+        position = self._write(batches, size_bytes, Offset(offset - 1), last_ms)
         self._index.add_run(position, self.end_offset, headers)
         self.end_offset = self._active.end_offset = offset
         return offset
@@ -82,17 +85,19 @@ class AppendingLog(LogState):
         base_offset, size_bytes = self.end_offset, len(data)
         PLACE.pack_into(data, 0, base_offset, length, epoch)
         last_offset = Offset(base_offset + delta)
-        position = self._write((data,), size_bytes, last_offset)
+        position = self._write((data,), size_bytes, last_offset, timestamp_ms)
         self._index.add(position, size_bytes, last_offset, timestamp_ms)
         self.end_offset = self._active.end_offset = end_offset = Offset(last_offset + 1)
         return end_offset
 
-    def has_room_for(self, size_bytes: int, record_count: int) -> bool:
-        """Whether batches with so much in them would all lie in the segment that is appended to."""
+    def has_room_for(self, size_bytes: int, record_count: int, last_ms: int) -> bool:
+        """Whether batches with so much in them, the last of that time, would all lie in the segment
+        that is appended to."""
         active = self._active
         return (
             active.size_bytes + size_bytes <= self._segment_bytes
             and self.end_offset + record_count - active.base_offset <= _RELATIVE_OFFSET_MAX
+            and (last_ms <= self._rolls_above_ms or not self._is_roll_due(last_ms))
         )
 
     def append_placed(self, data: BytesLike, headers: Sequence[BatchHeader]) -> Offset:
@@ -101,8 +106,9 @@ class AppendingLog(LogState):
         assert headers[0].base_offset == self.end_offset, "a batch placed elsewhere"
         if len(headers) == 1:
             return self._append_one(data, headers[0])
-        end_offset = headers[-1].next_offset
-        position = self._write((data,), len(data), Offset(end_offset - 1))
+        last = headers[-1]
+        end_offset = last.next_offset
+        position = self._write((data,), len(data), last.last_offset, last.max_timestamp)
         self._index.add_run(position, self.end_offset, headers)
         self.end_offset = self._active.end_offset = end_offset
         return end_offset
@@ -110,13 +116,16 @@ class AppendingLog(LogState):
     def _append_one(self, data: BytesLike, header: BatchHeader) -> Offset:
         """The batch stands at `end_offset`, whatever the header says of that."""
         last_offset = Offset(self.end_offset + header.last_offset_delta)
-        position = self._write((data,), len(data), last_offset)
+        position = self._write((data,), len(data), last_offset, header.max_timestamp)
         self._index.add(position, len(data), last_offset, header.max_timestamp)
         self.end_offset = self._active.end_offset = end_offset = Offset(last_offset + 1)
         return end_offset
 
-    def _write(self, parts: Sequence[BytesLike], size_bytes: int, last_offset: Offset) -> int:
-        """Write batches behind the last one, or into a new segment; the position there."""
+    def _write(
+        self, parts: Sequence[BytesLike], size_bytes: int, last_offset: Offset, last_ms: int
+    ) -> int:
+        """Write batches behind the last one, or into a new segment; the position there. `last_ms`:
+        the time of the last."""
         if self.room.is_out:
             raise self.room.refusal()
         active = self._active
@@ -124,6 +133,7 @@ class AppendingLog(LogState):
         if position and (
             position + size_bytes > self._segment_bytes
             or last_offset - active.base_offset > _RELATIVE_OFFSET_MAX
+            or (last_ms > self._rolls_above_ms and self._is_roll_due(last_ms))
         ):
             active, position = self._roll(), 0
         writer = active.writer
@@ -140,6 +150,17 @@ class AppendingLog(LogState):
         active.size_bytes = position + size_bytes
         self.room.took(size_bytes)
         return position
+
+    def _is_roll_due(self, timestamp_ms: int) -> bool:
+        """Whether a batch of that time begins a new segment. Asked where it is above what is known
+        of that, which is nothing until the second append to a segment."""
+        active = self._active
+        if not active.size_bytes:
+            return False
+        if self._rolls_above_ms == NOT_KNOWN_MS:
+            files, settings = self._home.files, self._settings
+            self._rolls_above_ms = retention.rolls_above_ms(files, active, settings)
+        return timestamp_ms > self._rolls_above_ms
 
     def _open_writer(self) -> File:
         """The active segment's file, which ends where the segment does."""
@@ -209,5 +230,6 @@ class AppendingLog(LogState):
 
     def _use_active(self, active: Segment) -> None:
         self._active, self._begun_bytes = active, active.size_bytes
+        self._rolls_above_ms = NOT_KNOWN_MS
         self._index = GrowingIndex(active.base_offset, self._home.interval_bytes)
         active.use_index(self._index)

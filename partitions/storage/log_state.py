@@ -12,8 +12,10 @@ from tidemark.partitions.storage.segment import Segment
 from tidemark.partitions.storage.settings import LogSettings
 from tidemark.partitions.storage.syncing import SyncState
 from tidemark.protocol.errors import StorageError
-from tidemark.protocol.types import Offset
+from tidemark.protocol.types import NO_TIMESTAMP_MS, Offset
 
+NOT_KNOWN_MS: Final = NO_TIMESTAMP_MS - 1
+"""Below every timestamp, so that each asks."""
 _NOT_LOADED: Final = GrowingIndex(Offset(0), 0)
 UNSYNCED_BYTES_MAX: Final = 64 << 20
 """Worth a sync: a start after a crash checks about 200 MB in a second, and writes it again."""
@@ -35,6 +37,7 @@ class LogState:
         "_home",
         "_index",
         "_is_ragged",
+        "_rolls_above_ms",
         "_sealed_bytes",
         "_segment_bytes",
         "_segments",
@@ -74,6 +77,8 @@ class LogState:
         self._is_ragged = False
         self._settings = settings
         self._segment_bytes = settings.segment_bytes
+        # A batch with a larger timestamp begins a new segment.
+        self._rolls_above_ms = NOT_KNOWN_MS
         self._take_snapshot = take_snapshot
         # Made when there is something to be synced, or cut; of thousands most never have that.
         self._shared: SyncState | None = None
@@ -109,6 +114,7 @@ class LogState:
             return
         self._settings = settings
         self._segment_bytes = settings.segment_bytes
+        self._rolls_above_ms = NOT_KNOWN_MS
         self._home = replace(self._home, interval_bytes=settings.index_interval_bytes)
 
     @property

@@ -10,13 +10,20 @@ and some set nonsense.
 * A timestamp in the past is believed: who loads last year's records into a topic that keeps a week
   loses them at the next sweep, in Kafka too. Set the topic's `retention.ms` first.
 
-Rolling by time goes by the clock of the broker, when it sweeps, and not by the distance of two
-records' timestamps: one absurd record must not open a new segment, and the next one another.
-A sweep rolls a log at most once.
+A segment is closed to writing by time in two ways.
+
+* At an append, as in Kafka: a batch whose timestamp is more than `segment.ms` after that of the
+  segment's first one begins a new segment. No clock is asked, so a replica that catches up closes
+  about the segments that its leader did.
+* At a sweep, by the clock of the broker: where nothing is appended any more, or timestamps say
+  nothing. A sweep rolls a log at most once.
+
+One absurd timestamp begins one new segment, and the next one not another: a segment whose first
+one lies in the future is left to the sweep.
 """
 
 from collections.abc import Sequence
-from typing import Self
+from typing import Final, Self
 
 from tidemark.partitions.storage.files import Files
 from tidemark.partitions.storage.home import LogHome
@@ -26,6 +33,12 @@ from tidemark.partitions.storage.settings import LogSettings
 from tidemark.partitions.storage.syncing import SyncState
 from tidemark.protocol.types import Offset
 from tidemark.protocol.values import dataclass
+
+_AHEAD_MS_MAX: Final = 3_600_000
+"""Of the file's time, which is when a batch came: so far ahead a clock may be that is believed. It
+is the default of `message.timestamp.after.max.ms`."""
+_NEVER_MS: Final = 2**63 - 1
+"""No timestamp is larger."""
 
 
 def expired_count(
@@ -61,6 +74,20 @@ def is_roll_due(files: Files, active: Segment, settings: LogSettings, now_ms: in
     if now_ms - active.first_seen_ms >= settings.segment_ms:
         return True
     return _is_too_old(files, active, settings, now_ms)
+
+
+def rolls_above_ms(files: Files, active: Segment, settings: LogSettings) -> int:
+    """A batch with a larger timestamp than this is not to be appended to a segment that has some.
+
+    A segment that cannot be read here says nothing: no append is to be refused for that.
+    """
+    try:
+        first, modified_ms = active.header_at(0), files.modified_ms(active.path)
+    except OSError:
+        return _NEVER_MS
+    if first is None or not 0 <= first.max_timestamp <= modified_ms + _AHEAD_MS_MAX:
+        return _NEVER_MS
+    return first.max_timestamp + settings.segment_ms
 
 
 def _is_too_old(files: Files, segment: Segment, settings: LogSettings, now_ms: int) -> bool:

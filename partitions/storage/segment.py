@@ -189,14 +189,14 @@ class Segment:
         return index if last is None or self._is_true(last) else None
 
     def _is_true(self, entry: Entry) -> bool:
-        header = self._header_at(entry.position)
+        header = self.header_at(entry.position)
         return header is not None and header.last_offset == entry.last_offset
 
     def _largest_is_true(self, index: StoredIndex) -> bool:
         """Whether the last time entry is what its batch says: an index of another file is not."""
         largest = index.largest
         if largest is None:
-            first = self._header_at(0)
+            first = self.header_at(0)
             return first is None or first.max_timestamp < 0
         entry = index.floor(largest.offset)
         position = entry.position if entry is not None and self._is_true(entry) else 0
@@ -205,7 +205,8 @@ class Segment:
                 return header.max_timestamp == largest.timestamp_ms
         return False
 
-    def _header_at(self, position: int) -> BatchHeader | None:
+    def header_at(self, position: int) -> BatchHeader | None:
+        """The header there, if that is one. Raises `OSError`."""
         if not 0 <= position < self.size_bytes:
             return None
         try:

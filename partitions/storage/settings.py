@@ -26,4 +26,5 @@ class LogSettings:
 
     def __post_init__(self) -> None:
         assert 0 < self.segment_bytes <= SEGMENT_BYTES_MAX
+        assert self.segment_ms > 0
         assert self.index_interval_bytes >= 0

@@ -57,7 +57,8 @@ class Topics:
         Whole(1),
         300_000,
         "How often all logs are looked through for segments past their retention, and for those "
-        "that are old enough to be closed (`segment.ms`, `max.compaction.lag.ms`).",
+        "that get nothing more and are old enough to be closed (`segment.ms`, "
+        "`max.compaction.lag.ms`).",
         section=_SECTION,
     )
     log_cleaner_enable: bool = setting(

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 import trio
 
-from tests.broker.handlers.producing import batch, new_topic, request
+from tests.broker.handlers.producing import batch, new_topic, now_ms, request
 from tests.broker.handlers.test_produce_known import VERSION, Connection, connect, values
 from tests.broker.held_disk import HeldDisk
 from tests.broker.nodes import open_node
@@ -25,6 +25,7 @@ from tidemark.protocol.errors import ErrorCode
 from tidemark.protocol.frames import decode_response
 from tidemark.protocol.messages.produce import PartitionProduceResponse, ProduceResponse
 from tidemark.protocol.records.header import BatchHeader
+from tidemark.protocol.records.records import Record, encode_batch
 from tidemark.protocol.registry import APIS
 from tidemark.protocol.types import BytesLike, Epoch, Offset
 
@@ -82,6 +83,10 @@ def answers(given: Given) -> list[tuple[int, int]]:
     numbers = [number for number, _ in found]
     assert numbers == list(range(numbers[0], numbers[0] + len(numbers)))
     return [(answer.error_code, answer.base_offset) for _, answer in found]
+
+
+def batch_of(timestamp_ms: int) -> bytes:
+    return encode_batch([Record(timestamp_ms=timestamp_ms, key=None, value=b"value")])
 
 
 def idempotent(sequence: int, *, value: bytes | None = None, producer_id: int = 7) -> bytes:
@@ -324,6 +329,25 @@ async def test_a_burst_ends_where_its_segment_does(tmp_path: Path, connect: Conn
     alone = await boundaries(tmp_path / "alone", 1)
     assert await boundaries(tmp_path / "together", count) == alone
     assert len(alone) > 2
+
+
+async def test_a_burst_ends_where_its_segment_is_too_old(tmp_path: Path, connect: Connect) -> None:
+    begun_ms = now_ms()
+
+    async def boundaries(data_dir: Path, together: int) -> list[str]:
+        async with open_node(data_dir) as node:
+            replica = await new_topic(node, flush="os", segment_ms="1000")
+            client = connect(node)
+            asked = [request(batch_of(begun_ms + 400 * at)) for at in range(12)]
+            client.answer(asked[0])
+            for at in range(1, len(asked), together):
+                client.ask_all(asked[at : at + together])
+            assert replica.log_end == len(asked)
+            return sorted(name for name in os.listdir(replica.log.directory) if "log" in name)
+
+    alone = await boundaries(tmp_path / "alone", 1)
+    assert await boundaries(tmp_path / "together", 11) == alone
+    assert alone == [f"{base:020d}.log" for base in (0, 3, 6, 9)]
 
 
 async def test_a_burst_is_written_in_pieces_that_the_journal_takes(

@@ -44,10 +44,12 @@ def test_a_disk_that_takes_nothing_more_ends_the_broker_and_a_full_one_does_not(
     cluster.run(0.3)
     write, victim = Log._write, cluster[3].replica().log
 
-    def refuse(log: Log, parts: Sequence[BytesLike], size_bytes: int, last: Offset) -> int:
+    def refuse(
+        log: Log, parts: Sequence[BytesLike], size_bytes: int, last: Offset, last_ms: int
+    ) -> int:
         if log is victim:
             raise OSError(number, "not taken")
-        return write(log, parts, size_bytes, last)
+        return write(log, parts, size_bytes, last, last_ms)
 
     monkeypatch.setattr(Log, "_write", refuse)
     cluster[2].append("b")

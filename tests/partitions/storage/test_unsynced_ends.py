@@ -17,7 +17,7 @@ from tidemark.testing.memory_files import MemoryFiles
 
 DIRECTORY = "/p-0"
 FIRST = batch(0, size=20) + batch(1, size=20)
-SETTINGS = LogSettings(segment_bytes=250, segment_ms=1)
+SETTINGS = LogSettings(segment_bytes=250, segment_ms=1000)
 LATER_MS = 1 << 50
 Sync = Callable[[Log], None]
 

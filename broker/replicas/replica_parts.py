@@ -87,6 +87,7 @@ def log_settings(config: TopicConfig) -> LogSettings:
     return LogSettings(
         segment_bytes=config.segment_bytes,
         segment_ms=min(config.segment_ms, open_ms_max),
+        segment_jitter_ms=config.segment_jitter_ms,
         retention_bytes=UNLIMITED if keeps_all else config.retention_bytes,
         retention_ms=UNLIMITED if keeps_all else config.retention_ms,
         index_interval_bytes=config.index_interval_bytes,

@@ -220,7 +220,8 @@ class TopicConfig:
         "segment.jitter.ms",
         Whole(0),
         "0",
-        _NO_EFFECT,
+        "By how much less than `segment.ms` a segment may be written to: each by another part of "
+        "this, so that not all logs begin new ones at once.",
         synonym="log.roll.jitter.ms",
     )
     segment_ms: int = setting(

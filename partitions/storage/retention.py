@@ -31,6 +31,7 @@ from tidemark.partitions.storage.refusals import SyncFailed
 from tidemark.partitions.storage.segment import Segment
 from tidemark.partitions.storage.settings import LogSettings
 from tidemark.partitions.storage.syncing import SyncState
+from tidemark.protocol.crc32c import crc32c
 from tidemark.protocol.types import Offset
 from tidemark.protocol.values import dataclass
 
@@ -71,7 +72,7 @@ def is_roll_due(files: Files, active: Segment, settings: LogSettings, now_ms: in
         return False
     if active.first_seen_ms is None:
         active.first_seen_ms = first_time_ms(active, now_ms)
-    if now_ms - active.first_seen_ms >= settings.segment_ms:
+    if now_ms - active.first_seen_ms >= _open_ms_max(active, settings):
         return True
     return _is_too_old(files, active, settings, now_ms)
 
@@ -87,7 +88,17 @@ def rolls_above_ms(files: Files, active: Segment, settings: LogSettings) -> int:
         return _NEVER_MS
     if first is None or not 0 <= first.max_timestamp <= modified_ms + _AHEAD_MS_MAX:
         return _NEVER_MS
-    return first.max_timestamp + settings.segment_ms
+    return first.max_timestamp + _open_ms_max(active, settings)
+
+
+def _open_ms_max(segment: Segment, settings: LogSettings) -> int:
+    """How long a segment is appended to. By `segment.jitter.ms` it may be less, for each segment
+    another time, so that logs which began together do not roll together; and always the same for
+    one, so that there is nothing to remember."""
+    jitter_ms = min(settings.segment_jitter_ms, settings.segment_ms)
+    if not jitter_ms:
+        return settings.segment_ms
+    return settings.segment_ms - crc32c(segment.path.encode()) % jitter_ms
 
 
 def _is_too_old(files: Files, segment: Segment, settings: LogSettings, now_ms: int) -> bool:

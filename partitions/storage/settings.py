@@ -17,6 +17,7 @@ class LogSettings:
 
     segment_bytes: int = 2**30
     segment_ms: int = 7 * 24 * 3600 * 1000
+    segment_jitter_ms: int = 0
     retention_bytes: int = UNLIMITED
     retention_ms: int = 7 * 24 * 3600 * 1000
     index_interval_bytes: int = INDEX_INTERVAL_BYTES
@@ -27,4 +28,5 @@ class LogSettings:
     def __post_init__(self) -> None:
         assert 0 < self.segment_bytes <= SEGMENT_BYTES_MAX
         assert self.segment_ms > 0
+        assert self.segment_jitter_ms >= 0
         assert self.index_interval_bytes >= 0

@@ -56,6 +56,20 @@ MUTATIONS = (
         new="    except ValueError:\n        return _NEVER_MS\n",
         killed_by=f"{_TESTS}test_damage_where_a_segment_begins_refuses_no_append",
     ),
+    storage_rule(
+        "jitter leaves a segment some time",
+        "retention.py",
+        old="    jitter_ms = min(settings.segment_jitter_ms, settings.segment_ms)\n",
+        new="    jitter_ms = settings.segment_jitter_ms\n",
+        killed_by=f"{_TESTS}test_a_jitter_of_more_than_all_leaves_something",
+    ),
+    storage_rule(
+        "each segment has a jitter of its own",
+        "retention.py",
+        old="crc32c(segment.path.encode()) % jitter_ms",
+        new="jitter_ms // 2",
+        killed_by=f"{_TESTS}test_jitter_keeps_logs_from_beginning_segments_all_at_once",
+    ),
     Mutation(
         name="a run ends where its segment is too old",
         file="partitions/storage/log_appending.py",

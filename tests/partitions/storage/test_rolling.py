@@ -6,6 +6,7 @@ import pytest
 
 from tests.partitions.storage.batches import batch
 from tests.partitions.storage.directories import files_with
+from tidemark.partitions.storage import retention
 from tidemark.partitions.storage.log import Log
 from tidemark.partitions.storage.settings import LogSettings
 from tidemark.protocol.records.header import iter_headers, read_header
@@ -240,3 +241,39 @@ def test_a_clock_that_is_a_little_ahead_is_believed(files: MemoryFiles) -> None:
     assert bases(log) == [0, 2]
     append(log, NOW + HOUR + 3 * MS)
     assert bases(log) == [0, 2], "it begins too far ahead"
+
+
+# Jitter
+
+
+def jittered(partition: int, jitter_ms: int) -> int:
+    """How old its first segment becomes."""
+    directory = f"/t-{partition}"
+    files = files_with(directory)
+    settings = LogSettings(segment_ms=MS, segment_jitter_ms=jitter_ms)
+    log = Log.open(files, directory, settings)
+    append(log, 0)
+    return retention.rolls_above_ms(files, log._segments[0], settings)
+
+
+def test_jitter_keeps_logs_from_beginning_segments_all_at_once() -> None:
+    found = {jittered(partition, MS // 2) for partition in range(100)}
+    assert len(found) > 50
+    assert all(MS // 2 < ms <= MS for ms in found)
+
+
+def test_a_jitter_of_more_than_all_leaves_something() -> None:
+    found = [jittered(partition, 100 * MS) for partition in range(100)]
+    assert all(0 < ms <= MS for ms in found)
+    assert found == [jittered(partition, 100 * MS) for partition in range(100)]
+
+
+def test_the_sweep_goes_by_it_too(files: MemoryFiles) -> None:
+    log = open_log(files, segment_jitter_ms=MS // 2)
+    append(log, NOW)
+    open_ms = retention.rolls_above_ms(files, log._segments[0], log.settings) - NOW
+    assert open_ms < MS
+    log.apply_retention(NOW + open_ms - 1, end_offset=log.end_offset)
+    assert bases(log) == [0]
+    log.apply_retention(NOW + open_ms, end_offset=log.end_offset)
+    assert bases(log) == [0, 1]

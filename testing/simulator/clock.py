@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import Final
 
-_START_MS: Final = 1_750_000_000_000
+START_MS: Final = 1_750_000_000_000
 
 
 @dataclass(slots=True)
@@ -27,4 +27,4 @@ class Clock:
         return (monotonic - self.offset_seconds) / self.rate
 
     def wall_ms(self, now: float) -> int:
-        return _START_MS + int(1000 * (self.jump_seconds + now * self.rate))
+        return START_MS + int(1000 * (self.jump_seconds + now * self.rate))

@@ -11,6 +11,7 @@ from tidemark.testing.simulator.knobs import Knobs
 
 _FAILING_DISKS_SHARE: Final = 0.06
 _USED_AGAIN_SHARE: Final = 0.1
+_SHORT_SEGMENTS_SHARE: Final = 0.1
 
 
 def with_failing_disks(rng: Random, knobs: Knobs) -> Knobs:
@@ -65,3 +66,11 @@ def with_files_used_again(rng: Random, knobs: Knobs) -> Knobs:
         answers=("power", "power", "kill", "strand"),
         fault_seconds=rng.choice((0.3, 1.0)),
     )
+
+
+def with_short_segments(rng: Random, knobs: Knobs) -> Knobs:
+    """In some runs, whatever their aim, segments are closed by time, and with that at other places
+    on each broker."""
+    if rng.random() >= _SHORT_SEGMENTS_SHARE:
+        return knobs
+    return replace(knobs, segment_ms=rng.choice((30, 300, 2000)))

@@ -9,7 +9,11 @@ from dataclasses import replace
 from random import Random
 from typing import Final
 
-from tidemark.testing.simulator.disk_orders import with_failing_disks, with_files_used_again
+from tidemark.testing.simulator.disk_orders import (
+    with_failing_disks,
+    with_files_used_again,
+    with_short_segments,
+)
 from tidemark.testing.simulator.kinds import (
     CALM_TRIGGERS,
     CORE_KINDS,
@@ -71,7 +75,8 @@ def draw_knobs(seed: int, *, seconds: float, layer: Layer = Layer.FULL) -> Knobs
     knobs = with_lost_markers(stream(seed, "lost markers"), knobs)
     knobs = with_cut_compactions(stream(seed, "cut compactions"), knobs)
     knobs = with_failing_disks(stream(seed, "disks in time"), knobs)
-    return with_files_used_again(stream(seed, "files used again"), knobs)
+    knobs = with_files_used_again(stream(seed, "files used again"), knobs)
+    return with_short_segments(stream(seed, "short segments"), knobs)
 
 
 def _with_page_caches(rng: Random, knobs: Knobs) -> Knobs:

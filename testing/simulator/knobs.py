@@ -45,6 +45,7 @@ class Knobs:
     window_bytes: int = 8 << 20
     early_bytes_max: int = 8 << 20
     segment_bytes: int = 1 << 16
+    segment_ms: int = 7 * 24 * 3600 * 1000
     journal_file_bytes: int = 1 << 16
     journaled_bytes_max: int = 1 << 30
     """Larger runs are synced where they lie, and are not in the journal."""

@@ -179,7 +179,11 @@ def open_replicas(
         GroupSpec(
             key=group.key,
             directory=directory.partition_path(group.partition),
-            settings=LogSettings(segment_bytes=world.knobs.segment_bytes, recycled_batch_bytes=0),
+            settings=LogSettings(
+                segment_bytes=world.knobs.segment_bytes,
+                segment_ms=world.knobs.segment_ms,
+                recycled_batch_bytes=0,
+            ),
             syncs_before_ack=group.is_journaled,
             journaled_bytes_max=world.knobs.journaled_bytes_max,
             voters=voters,

@@ -18,6 +18,7 @@ from tidemark.protocol.records.records import Record, encode_batch
 from tidemark.protocol.types import Offset, ProducerId, TopicPartition
 from tidemark.testing.checkers.history import History, Outcome, Send
 from tidemark.testing.checkers.violation import Violation
+from tidemark.testing.simulator.clock import START_MS
 from tidemark.testing.simulator.rpc import Answer, GiveUp, Produce, Produced
 from tidemark.testing.simulator.sessions import Session
 
@@ -134,8 +135,9 @@ class Producer:
     def _begin(self, lane: _Lane) -> None:
         size = self._session.rng.randint(1, self._records_max)
         values = tuple(next(self._values) for _ in range(size))
+        now_ms = START_MS + int(1000 * self._session.now)
         data = encode_batch(
-            [Record(Offset(i), 0, None, b"%d" % value, ()) for i, value in enumerate(values)],
+            [Record(Offset(i), now_ms, None, b"%d" % value, ()) for i, value in enumerate(values)],
             producer_id=self._producer_id,
             producer_epoch=lane.producer_epoch,
             base_sequence=lane.next_sequence,

@@ -10,6 +10,7 @@ from tidemark.partitions.storage import recovery
 from tidemark.partitions.storage.files import File
 from tidemark.partitions.storage.journal import redo
 from tidemark.partitions.storage.journal.replay import PartitionReplay, forgotten
+from tidemark.partitions.storage.log import Log
 from tidemark.partitions.storage.older_tail import is_left_by_older
 from tidemark.partitions.storage.recycled_file import RecycledFile
 from tidemark.partitions.storage.state_db import PartitionState
@@ -144,6 +145,24 @@ def test_files_are_used_again_and_then_the_power_fails(monkeypatch: pytest.Monke
         assert verdict.passed, f"seed {seed}: {verdict.what}"
     assert seen["taken"] > 20
     assert seen["tails of older segments"]
+
+
+def test_segments_are_closed_by_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    seen, is_roll_due = Counter[bool](), Log._is_roll_due
+
+    def counted(log: Log, timestamp_ms: int) -> bool:
+        is_due = is_roll_due(log, timestamp_ms)
+        seen[is_due] += 1
+        return is_due
+
+    monkeypatch.setattr(Log, "_is_roll_due", counted)
+    drawn = ((seed, draw_knobs(seed, seconds=10)) for seed in range(100))
+    seeds = [seed for seed, knobs in drawn if knobs.segment_ms < 1000]
+    assert 2 <= len(seeds) <= 20
+    for seed in seeds[:2]:
+        verdict = simulate(seed, seconds=10)
+        assert verdict.passed, f"seed {seed}: {verdict.what}"
+    assert seen[True] > 20
 
 
 def test_records_are_deleted_while_their_transactions_are_open() -> None:

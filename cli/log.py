@@ -265,6 +265,7 @@ def _print_verifications(found: list[Verification], form: Form) -> None:
             "batches": each.batches,
             "records": each.records,
             "bytes": each.size_bytes,
+            "older_bytes": each.older_bytes,
             "start": each.start_offset,
             "end": each.end_offset,
             "problems": [_problem(problem) for problem in each.problems],
@@ -274,7 +275,10 @@ def _print_verifications(found: list[Verification], form: Form) -> None:
     if form in (Form.JSON, Form.YAML):
         print_value(rows, form)
         return
-    shown = [Column(key) for key in rows[0] if key != "problems"]
+    hidden = {"problems"}
+    if not any(each.older_bytes for each in found):
+        hidden.add("older_bytes")
+    shown = [Column(key) for key in rows[0] if key not in hidden]
     print_rows(rows, shown, form)
     problems = [_problem(problem) for each in found for problem in each.problems]
     if problems:

@@ -69,6 +69,9 @@ class Verification:
     batches: int = 0
     records: int = 0
     size_bytes: int = 0
+    """Of the segments' files, without `older_bytes`."""
+    older_bytes: int = 0
+    """What older segments have left in them, behind their ends."""
     start_offset: Offset | None = None
     end_offset: Offset | None = None
     problems: list[Problem] = field(default_factory=list)
@@ -137,7 +140,8 @@ def verify(
         found.segments += 1
         found.batches += len(segment.batches)
         found.records += segment.records
-        found.size_bytes += segment.file.size()
+        found.size_bytes += segment.size_bytes - segment.older_bytes
+        found.older_bytes += segment.older_bytes
         found.problems += segment.problems
         if found.start_offset is None:
             found.start_offset = segment.base_offset
@@ -154,6 +158,8 @@ class _VerifiedSegment:
         self.base_offset = base_offset
         self.end_offset = base_offset
         self.file = file
+        self.size_bytes = file.size()
+        self.older_bytes = 0
         self.records = 0
         self.problems: list[Problem] = []
         self.batches: dict[int, tuple[Offset, int]] = {}
@@ -165,9 +171,9 @@ class _VerifiedSegment:
     def check(self, epoch: int, progress: Callable[[int], None]) -> int:
         """Check the batches; returns the last leader epoch."""
         try:
-            for position, header in iter_batches(self.file, 0, self.file.size()):
+            for position, header in iter_batches(self.file, 0, self.size_bytes):
                 if header.base_offset < self.base_offset and self._is_older(position):
-                    self.problems.append(_older(self.path, position))
+                    self._leave_out(position, progress)
                     break
                 stored = _stored_batch(self.file, self.path, position, header, with_records=True)
                 if stored.damage is not None:
@@ -187,13 +193,18 @@ class _VerifiedSegment:
                 progress(header.size_bytes)
         except CorruptBatch as error:
             if self._is_older(error.at):
-                self.problems.append(_older(self.path, error.at))
+                self._leave_out(error.at, progress)
             else:
                 self.problem(error.at, f"{error.what}; nothing behind it can be read")
         return epoch
 
     def _is_older(self, position: int) -> bool:
         return is_left_by_older(self.file, position, self.base_offset)
+
+    def _leave_out(self, position: int, progress: Callable[[int], None]) -> None:
+        self.problems.append(_older(self.path, position))
+        self.older_bytes = self.size_bytes - position
+        progress(self.older_bytes)
 
     def check_index(self, files: Files) -> None:
         path = self.path.removesuffix(LOG_SUFFIX) + INDEX_SUFFIX

@@ -53,6 +53,17 @@ def test_tools_say_what_an_older_segment_has_left(records: int, size: int) -> No
     assert len(dumped) == log.end_offset - log.start_offset + 1
 
 
+@pytest.mark.parametrize("size", [RECORD, 555])
+def test_what_an_older_segment_has_left_is_not_counted_with_the_log(size: int) -> None:
+    files, log = written_over(5, size)
+    checked: list[int] = []
+    found = verify(files, DIRECTORY, progress=checked.append)
+    assert found.size_bytes == log.size_bytes
+    in_files = sum(n for name, n in files.sizes(DIRECTORY).items() if name.endswith(LOG_SUFFIX))
+    assert 0 < found.older_bytes == in_files - log.size_bytes
+    assert sum(checked) == in_files
+
+
 @pytest.mark.parametrize("byte", [1, 7, 10, 16, 19])
 def test_damage_before_it_is_still_damage(byte: int) -> None:
     """In a base offset, which may be an older one then, a length, a magic and a CRC, with whole

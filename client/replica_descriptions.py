@@ -84,7 +84,7 @@ class CompactionProgress:
     dirty_ratio: float
     """The share of it that was never compacted."""
     cleaned_ms: int | None
-    """When the last run ended, since 1970; `None`: there was none since the broker's start."""
+    """When the last run ended, since 1970; `None`: none is known."""
     why_set_aside: str
     """What keeps it from being compacted, if anything does."""
 

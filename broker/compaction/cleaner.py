@@ -100,9 +100,11 @@ class Cleaner:
         if self._is_set_aside(replica.key):
             return None
         try:
-            dirt = replica.log.dirt(
-                settings, self._services.clock.now_ms(), end_offset=replica.high_watermark
-            )
+            log = replica.log
+            if replica.name not in self._metrics.cleaned_s:
+                self._metrics.found(replica.name, log.cleaned_ms)
+            now_ms, end_offset = self._services.clock.now_ms(), replica.high_watermark
+            dirt = log.dirt(settings, now_ms, end_offset=end_offset)
         except OSError as error:
             self._fail(replica, str(error), is_final=False)
             return None

@@ -97,11 +97,11 @@ def _compactions(node: Node, replica: Replica) -> Sequence[CompactionProgress]:
     ratio = compaction.dirty_ratios.get(replica.name)
     if ratio is None:
         return ()
-    cleaned_s = compaction.cleaned_s.get(replica.name)
+    cleaned_s = compaction.cleaned_s.get(replica.name, 0.0)
     return [
         CompactionProgress(
             dirty_ratio=ratio,
-            cleaned_ms=_UNKNOWN if cleaned_s is None else int(cleaned_s * 1000),
+            cleaned_ms=int(cleaned_s * 1000) if cleaned_s else _UNKNOWN,
             why=compaction.set_aside.get(replica.name, ""),
         )
     ]

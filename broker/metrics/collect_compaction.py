@@ -45,7 +45,7 @@ class CompactionCollector(Collector):
         )
         yield gauge(
             "tidemark_compaction_last_run_timestamp_seconds",
-            "When the last run ended that came to its end, since 1970; 0 before there was one.",
+            "When the last run ended that came to its end, since 1970; 0 if there was none.",
             compaction.last_run_s,
         )
         yield gauges(

@@ -17,10 +17,11 @@ class CompactionMetrics:
         self.removed_records = Count()
         self.duration = Latency()
         self.last_run_s = 0.0
-        """When the last run ended that succeeded, since 1970; 0 before there was one."""
+        """When the last run ended that succeeded, since 1970, before this start perhaps; 0 if no
+        log knows of one."""
         self.dirty_ratios: dict[str, float] = {}
         self.cleaned_s: dict[str, float] = {}
-        """When each one's last run ended, since 1970."""
+        """When each one's last run ended, since 1970; 0 if it knows of none."""
         self.set_aside: dict[str, str] = {}
         """What cannot be compacted, and why."""
         self.unreadable_batches: dict[str, int] = {}
@@ -33,6 +34,11 @@ class CompactionMetrics:
         self.cleaned_s = {name: at for name, at in self.cleaned_s.items() if name in dirty_ratios}
         left = self.unreadable_batches.items()
         self.unreadable_batches = {name: count for name, count in left if name in dirty_ratios}
+
+    def found(self, name: str, cleaned_ms: int | None) -> None:
+        """A log that is looked at for the first time says when its last run ended."""
+        self.cleaned_s[name] = 0.0 if cleaned_ms is None else cleaned_ms / 1000
+        self.last_run_s = max(self.last_run_s, self.cleaned_s[name])
 
     def succeeded(self, name: str, tally: Tally, seconds: float) -> None:
         self.runs.inc()

@@ -16,6 +16,7 @@ from tidemark.partitions.storage.compaction.progress import (
     forget_progress,
     load_progress,
     save_progress,
+    saved_ms,
 )
 from tidemark.partitions.storage.compaction.settings import (
     NO_LIMIT,
@@ -60,6 +61,12 @@ class CompactingLog(ReadingLog):
         if self._cleaned_to is None:
             self._cleaned_to = load_progress(self._home.files, self._home.directory)
         return max(self._segments[0].base_offset, min(self._cleaned_to, self.end_offset))
+
+    @property
+    def cleaned_ms(self) -> int | None:
+        """When the last run has ended, in ms since 1970, as the disk says; `None`: none has, or
+        what it did was cut off."""
+        return saved_ms(self._home.files, self._home.directory)
 
     def dirt(self, settings: CompactionSettings, now_ms: int, *, end_offset: Offset) -> Dirt:
         """What there is to be compacted below `end_offset`, all of which is committed."""

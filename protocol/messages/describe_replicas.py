@@ -82,8 +82,7 @@ class CompactionProgress(Struct):
     dirty_ratio: float = wire(FLOAT64, "The share of the log that was never compacted, 0 to 1.")
     cleaned_ms: int = wire(
         INT64,
-        "When its last run ended, in milliseconds since 1970; -1 if there was none since the "
-        "broker's start.",
+        "When its last run ended, in milliseconds since 1970; -1 if none is known.",
         default=-1,
     )
     why: str = wire(STRING, "Why it is set aside; empty if it is not.", default="")

@@ -1,7 +1,8 @@
 """How far a log was compacted, beside its segments: so that a start need not do it again.
 
 `compacted`: 12 bytes, big-endian. Without it, or where it is damaged, all of the log counts as
-dirty, which costs one long run and nothing else.
+dirty, which costs one long run and nothing else. It is written at the end of each run, so its time
+is that of the last one.
 
 | at | field      | type   | |
 |---:|------------|--------|-|
@@ -31,6 +32,14 @@ def load_progress(files: Files, directory: str) -> Offset:
     if len(data) != _BYTES or _CRC.unpack_from(data)[0] != crc32c(data[_CRC.size :]):
         return Offset(0)
     return Offset(_OFFSET.unpack_from(data, _CRC.size)[0])
+
+
+def saved_ms(files: Files, directory: str) -> int | None:
+    """When the last run has ended, in ms since 1970; `None` if nothing is known."""
+    try:
+        return files.modified_ms(f"{directory}/{NAME}")
+    except FileNotFoundError:
+        return None
 
 
 def save_progress(files: Files, directory: str, cleaned_to: Offset) -> None:

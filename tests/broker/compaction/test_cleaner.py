@@ -17,7 +17,7 @@ from tidemark.broker.compaction import process
 from tidemark.broker.compaction.cleaner import Cleaner
 from tidemark.broker.compaction.process import CompactionFailed, open_run
 from tidemark.broker.replicas.replica import Replica
-from tidemark.client import open_client
+from tidemark.client import TopicPartition, open_client
 from tidemark.partitions.storage.compaction.job import Job, SourceSegment
 from tidemark.partitions.storage.compaction.log_swap import LogSwap
 from tidemark.partitions.storage.compaction.settings import CompactionLimits
@@ -83,6 +83,25 @@ async def test_a_dirty_topic_is_compacted_by_itself(tmp_path: Path) -> None:
         await fill(cluster, "waves", rounds=1)  # and it is written to as before
         directory = replica.log.directory
     assert verify(OsFiles(), directory).problems == []
+
+
+async def test_when_a_log_was_last_compacted_is_known_after_a_restart(tmp_path: Path) -> None:
+    async with open_cluster(data_dir=tmp_path, settings=SETTINGS) as cluster:
+        await create(cluster, "waves")
+        await fill(cluster, "waves")
+        before = cluster.broker.node.metrics.compaction
+        await until(lambda: before.runs.value > 0 and before.dirty_ratios.get("waves-0") == 0.0)
+    at = TopicPartition("waves", 0)
+    async with open_cluster(data_dir=tmp_path, settings=SETTINGS) as cluster:
+        after = cluster.broker.node.metrics.compaction
+        await until(lambda: "waves-0" in after.dirty_ratios)
+        async with open_client(cluster.bootstrap) as client:
+            found = (await client.admin.describe_replicas([at]))[at].compaction
+    assert after.runs.value == 0
+    assert found is not None
+    assert found.cleaned_ms is not None
+    assert abs(found.cleaned_ms - before.last_run_s * 1000) < 1000
+    assert abs(after.last_run_s - before.last_run_s) < 1
 
 
 async def test_operators_see_which_batches_compaction_cannot_read(

@@ -386,6 +386,19 @@ def test_a_record_is_left_alone_for_the_smallest_lag() -> None:
     assert compact(files, log, lagging, now_ms=1501) is not None
 
 
+def test_when_a_log_was_last_compacted_is_known_to_its_next_opening() -> None:
+    files, log = new_log()
+    put(log, (b"a", b"1"), (b"a", b"2"))
+    seal(log)
+    assert log.cleaned_ms is None
+    files.now_ms = 2000
+    assert compact(files, log) is not None
+    files.now_ms = 3000
+    end_offset = log.close()
+    log = Log.open(files, DIRECTORY, SETTINGS, recovery_point=end_offset)
+    assert log.cleaned_ms == 2000
+
+
 def test_the_largest_lag_makes_it_due_whatever_its_share() -> None:
     files, log = new_log()
     overdue = CompactionSettings(min_cleanable_dirty_ratio=1.0, max_compaction_lag_ms=500)

@@ -8,7 +8,9 @@ longer than the next one waits; as long as groups are getting leaders, that one 
 
 A voter that is asked by one that goes before it, or that stands already, and can vote for it, waits
 for what becomes of that: else both stand, and depose each other. And where confirmations take long,
-voters stand further apart.
+voters stand further apart; but no further than a candidate waits before it stands again. Who was
+stopped for an hour and goes on has just taken an hour to confirm something, and a voter behind it
+would wait for two, whatever becomes of it meanwhile.
 
 No campaign is given up, and no voter stands in place of the one before it, until the voters have
 read what was sent to them when it began: on a machine that has no time for its brokers, all that
@@ -245,7 +247,7 @@ class ElectionQueue:
         patience = 1 << min(waiting.attempts, _DOUBLED_MAX)
         is_undisputed = waiting.is_first and not waiting.rank and not waiting.attempts
         apart_s = 0.0 if is_undisputed else self._rng.random() * timing.election_jitter_s
-        rank_s = timing.election_rank_s + 2 * self.slowness_s
+        rank_s = timing.election_rank_s + min(2 * self.slowness_s, timing.campaign_wait_max_s)
         waiting.due += patience * (apart_s + waiting.rank * rank_s)
         self._push(key, waiting)
 

@@ -152,6 +152,22 @@ MUTATIONS = (
         killed_by="test_elections.py::test_who_was_not_elected_tries_again",
     ),
     _rule(
+        "a voter waits for one before it no longer than a candidate for its next turn",
+        "elections.py",
+        old="min(2 * self.slowness_s, timing.campaign_wait_max_s)",
+        new="2 * self.slowness_s",
+        killed_by="test_elections.py::"
+        "test_no_voter_waits_longer_for_one_before_it_than_a_candidate_for_its_next_turn",
+    ),
+    _rule(
+        "where confirmations take long, voters stand further apart",
+        "elections.py",
+        old="min(2 * self.slowness_s, timing.campaign_wait_max_s)",
+        new="0.0",
+        killed_by="test_elections.py::"
+        "test_where_confirmations_take_long_voters_stand_further_apart",
+    ),
+    _rule(
         "no campaign is given up before the voters have read that there is one",
         "elections.py",
         old="            if was_read(key, waiting.since):\n",

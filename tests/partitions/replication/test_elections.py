@@ -4,6 +4,8 @@ from itertools import pairwise
 from random import Random
 from uuid import UUID
 
+import pytest
+
 from tidemark.partitions.replication.elections import ElectionQueue, Priority
 from tidemark.partitions.replication.timing import Timing
 from tidemark.partitions.storage.state_db import PartitionKey
@@ -31,6 +33,31 @@ def test_a_group_waits_for_its_jitter_and_for_each_voter_before_it() -> None:
     assert elections.take_due(10.1) == [KEYS[0]]
     assert elections.take_due(10.99) == []
     assert elections.take_due(11.1) == [KEYS[1]]
+
+
+@pytest.mark.parametrize("slowness_s", [0.5, 2.0, 4.0])
+def test_where_confirmations_take_long_voters_stand_further_apart(slowness_s: float) -> None:
+    elections = queue()
+    elections.slowness_s = slowness_s
+    add(elections, 0, rank=2)
+    assert 0 <= elections.next_deadline() - (10.0 + 2 * (1.0 + 2 * slowness_s)) <= 0.1
+
+
+def test_no_voter_waits_longer_for_one_before_it_than_a_candidate_for_its_next_turn() -> None:
+    """Who has just confirmed what was sent an hour ago is slow by an hour."""
+    elections = queue()
+    elections.slowness_s = 3600.0
+    add(elections, 0, rank=2)
+    assert elections.next_deadline() <= 10.1 + 2 * (1.0 + TIMING.campaign_wait_max_s)
+
+
+def test_and_it_does_not_stand_before_the_voters_have_read_what_they_were_sent() -> None:
+    """However soon its turn has come: answers to the one before it may be on their way."""
+    elections = queue()
+    elections.slowness_s = 3600.0
+    add(elections, 0, rank=1)
+    assert elections.take_due(30.0, lambda key, since: False) == []
+    assert elections.take_due(31.0) == [KEYS[0]]
 
 
 def test_a_voter_leaves_groups_to_the_one_before_it_as_long_as_that_is_at_work() -> None:

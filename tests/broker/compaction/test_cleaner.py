@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import errno
 import logging
-from collections.abc import Callable
+import time
+from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 from threading import Event, get_ident
 
@@ -69,6 +71,10 @@ def replica_of(cluster: Cluster, topic: str, node: int = 1) -> Replica:
     return replica
 
 
+def have_all(replicas: Sequence[Replica], end: int) -> bool:
+    return all(replica.log_end == end for replica in replicas)
+
+
 async def test_a_dirty_topic_is_compacted_by_itself(tmp_path: Path) -> None:
     async with open_cluster(data_dir=tmp_path, settings=SETTINGS) as cluster:
         await create(cluster, "waves")
@@ -83,6 +89,23 @@ async def test_a_dirty_topic_is_compacted_by_itself(tmp_path: Path) -> None:
         await fill(cluster, "waves", rounds=1)  # and it is written to as before
         directory = replica.log.directory
     assert verify(OsFiles(), directory).problems == []
+
+
+async def test_each_replica_compacts_what_time_has_closed(tmp_path: Path) -> None:
+    """Without a look at how old segments are: that comes every five minutes."""
+    async with open_cluster(brokers=3, data_dir=tmp_path, settings=SETTINGS) as cluster:
+        await create(cluster, "waves", replicas=3, segment_bytes="1000000", segment_ms="1000")
+        await until(lambda: all(each.node.topics.get("waves") for each in cluster.brokers.values()))
+        nodes = [replica_of(cluster, "waves", node) for node in (1, 2, 3)]
+        now_ms = time.time_ns() // 1_000_000
+        async with open_client(cluster.bootstrap) as client, client.producer() as producer:
+            for at in range(4):
+                value = b"%d" % at + b"v" * 1000
+                await producer.send("waves", value, key=b"a", timestamp_ms=now_ms + 1001 * at)
+                await producer.flush()
+                # Batches that come together to a replica lie in one segment.
+                await until(partial(have_all, nodes, at + 1))
+        await until(lambda: all(2000 < each.size_bytes < 3000 for each in nodes))
 
 
 async def test_when_a_log_was_last_compacted_is_known_after_a_restart(tmp_path: Path) -> None:

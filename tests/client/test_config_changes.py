@@ -1,6 +1,6 @@
 """Changing single configs at brokers that can only replace all of them."""
 
-from tidemark.client.admin.configs import apply_changes
+from tidemark.client.admin.config_calls import apply_changes
 from tidemark.client.descriptions import ConfigEntry, ConfigSource
 
 SET, UNSET, APPEND, SUBTRACT = range(4)

@@ -8,6 +8,7 @@ import click
 
 from tidemark.cli.numbers import Real, Whole
 from tidemark.cli.output import Column, Form, Json, output_option, print_rows, progress
+from tidemark.cli.pairs import config_option, parse_pairs
 from tidemark.cli.session import Session, talks_to_brokers
 
 if TYPE_CHECKING:
@@ -70,9 +71,7 @@ _LATENCY = (
     show_default=True,
     help="Codec of the batches.",
 )
-@click.option(
-    "--config", "-c", multiple=True, metavar="KEY=VALUE", help="A config of the topic; repeatable."
-)
+@config_option("A config of the topic; repeatable.")
 @click.option(
     "--against",
     metavar="HOST:PORT",
@@ -82,6 +81,7 @@ _LATENCY = (
     "--against-config",
     multiple=True,
     metavar="KEY=VALUE",
+    callback=parse_pairs,
     help="A config of the topic there; repeatable.",
 )
 @click.option("--rounds", type=Whole(1), default=5, show_default=True, help="With --against.")
@@ -102,9 +102,9 @@ def bench(
     batch: int,
     acks: str,
     compression: str,
-    config: tuple[str, ...],
+    configs: dict[str, str],
     against: str | None,
-    against_config: tuple[str, ...],
+    against_config: dict[str, str],
     rounds: int,
     rate: float | None,
     keep: bool,
@@ -136,15 +136,14 @@ def bench(
     def rows(at: Session, configs: dict[str, str]) -> list[dict[str, Json]]:
         return at.run(lambda client: _measure(client, load(), configs, rate=rate, keep=keep))
 
-    configs = dict(_key_and_value(text) for text in config)
     if against is None:
         if against_config:
             raise click.UsageError("--against-config is for --against")
         print_rows(rows(session, configs), _THROUGHPUT if rate is None else _LATENCY, form)
         return
-    other, others = Session(against), dict(_key_and_value(text) for text in against_config)
+    other = Session(against)
     here = Side(measure=lambda: _figures(rows(session, configs)), pid=process_at(session.bootstrap))
-    there = Side(measure=lambda: _figures(rows(other, others)), pid=process_at(against))
+    there = Side(measure=lambda: _figures(rows(other, against_config)), pid=process_at(against))
     print_rows(in_turn(here, there, rounds), COLUMNS, form)
 
 
@@ -207,10 +206,3 @@ def _latency(what: str, seconds: Sequence[float]) -> dict[str, Json]:
         for name, percent in percents.items()
     }
     return {"what": what, "records": histogram.total, **found}
-
-
-def _key_and_value(text: str) -> tuple[str, str]:
-    key, separator, value = text.partition("=")
-    if not separator:
-        raise click.BadParameter(f"{text!r} is not KEY=VALUE", param_hint="--config")
-    return key, value

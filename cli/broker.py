@@ -21,6 +21,7 @@ import click
 import trio
 
 from tidemark import __version__
+from tidemark.cli.pairs import parse_pairs
 from tidemark.protocol.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -33,16 +34,6 @@ _REST_SECONDS: Final = 0.02
 T = TypeVar("T")
 
 logger = logging.getLogger(__name__)
-
-
-def _split(_ctx: click.Context, _option: click.Parameter, given: tuple[str, ...]) -> dict[str, str]:
-    settings = {}
-    for each in given:
-        name, equals, value = each.partition("=")
-        if not equals or not name:
-            raise click.BadParameter(f"{each!r} is not NAME=VALUE")
-        settings[name] = value
-    return settings
 
 
 @click.command()
@@ -82,7 +73,7 @@ def _split(_ctx: click.Context, _option: click.Parameter, given: tuple[str, ...]
     "others",
     metavar="NAME=VALUE",
     multiple=True,
-    callback=_split,
+    callback=parse_pairs,
     help="Any setting, by its name; repeatable.",
 )
 def serve(

@@ -1,29 +1,13 @@
 """Create, alter, grow and delete topics."""
 
-from collections.abc import Callable
-from typing import TypeVar
-
 import click
 
 from tidemark.cli.arguments import Name
 from tidemark.cli.numbers import WHOLE_MAX, Whole
 from tidemark.cli.output import notice
+from tidemark.cli.pairs import config_option, require_changes, unset_option
 from tidemark.cli.session import Session, talks_to_brokers
 from tidemark.client import Client, ErrorCode, RequestError, TopicPartition
-
-Command = TypeVar("Command", bound=Callable[..., None])
-
-
-def _parse_configs(
-    _: click.Context, __: click.Parameter, settings: tuple[str, ...]
-) -> dict[str, str]:
-    configs = {}
-    for setting in settings:
-        name, equals, value = setting.partition("=")
-        if not name or not equals:
-            raise click.BadParameter(f"{setting!r} is not KEY=VALUE")
-        configs[name] = value
-    return configs
 
 
 def _parse_observers(
@@ -49,18 +33,6 @@ async def _name_observers(client: Client, topic: str, brokers: tuple[int, ...]) 
     )
 
 
-def _config_option(help: str) -> Callable[[Command], Command]:
-    return click.option(
-        "-c",
-        "--config",
-        "configs",
-        multiple=True,
-        metavar="KEY=VALUE",
-        callback=_parse_configs,
-        help=help,
-    )
-
-
 @click.command()
 @click.argument("names", nargs=-1, required=True, type=Name(), metavar="TOPIC…")
 @click.option(
@@ -82,7 +54,7 @@ def _config_option(help: str) -> Callable[[Command], Command]:
     help="How many observers each partition gets: copies to be read from, without a vote. Or which "
     "brokers observe, as in 4,5 (one alone as 4,).",
 )
-@_config_option("A config of the topic, as in flush=os; repeatable.")
+@config_option("A config of the topic, as in flush=os; repeatable.")
 @click.option("--if-not-exists", is_flag=True, help="Do not fail if the topic exists.")
 @click.option("--dry-run", is_flag=True, help="Only check whether it could be done.")
 @talks_to_brokers
@@ -125,10 +97,8 @@ def create(
 
 @click.command()
 @click.argument("name", type=Name(), metavar="TOPIC")
-@_config_option("Set a config; repeatable.")
-@click.option(
-    "-d", "--unset", multiple=True, metavar="KEY", help="Reset a config to its default; repeatable."
-)
+@config_option("Set a config; repeatable.")
+@unset_option
 @click.option("--dry-run", is_flag=True, help="Only check whether it could be done.")
 @talks_to_brokers
 @click.pass_obj
@@ -136,8 +106,7 @@ def alter(
     session: Session, name: str, configs: dict[str, str], unset: tuple[str, ...], dry_run: bool
 ) -> None:
     """Change a topic's configs; those not named stay as they are."""
-    if not configs and not unset:
-        raise click.UsageError("say what to change, with --config KEY=VALUE or --unset KEY")
+    require_changes(configs, unset)
     session.run(
         lambda client: client.admin.alter_configs(name, configs, unset=unset, validate_only=dry_run)
     )

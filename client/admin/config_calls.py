@@ -1,5 +1,7 @@
 """How configs are asked for and changed, whatever has them."""
 
+from collections.abc import Collection, Mapping
+from enum import IntEnum
 from typing import Final
 
 from tidemark.client.codes import check
@@ -12,9 +14,8 @@ from tidemark.protocol.messages.describe_configs import (
     DescribeConfigsResourceResult,
     DescribeConfigsResponse,
 )
+from tidemark.protocol.values import dataclass
 
-TOPIC: Final = 2
-BROKER: Final = 4
 SET, UNSET, APPEND, SUBTRACT = range(4)
 _SOURCES: Final = {int(source): source for source in ConfigSource}
 
@@ -22,15 +23,46 @@ Changes = list[tuple[str, int, str | None]]
 """Name, operation, value."""
 
 
+class ResourceType(IntEnum):
+    """What has configs. The numbers are the wire's."""
+
+    TOPIC = 2
+    BROKER = 4
+    GROUP = 32
+
+
+@dataclass(frozen=True, slots=True)
+class Resource:
+    """One of these; a broker without a name is all of them."""
+
+    type: ResourceType
+    name: str
+
+    def __str__(self) -> str:
+        if self.type is ResourceType.BROKER and not self.name:
+            return "all brokers"
+        return f"{self.type.name.lower()} {self.name}"
+
+
+def changes_of(set: Mapping[str, str] | None, unset: Collection[str]) -> Changes:
+    return [
+        *((name, SET, value) for name, value in (set or {}).items()),
+        *((name, UNSET, None) for name in unset),
+    ]
+
+
 async def describe(
-    connection: Connection, resource_type: int, name: str, documentation: bool
+    connection: Connection, resource: Resource, *, documentation: bool = False
 ) -> list[ConfigEntry]:
+    """All configs of it, by name."""
     has_documentation = connection.version(DescribeConfigsRequest) >= 3
     answer = await connection.request(
         DescribeConfigsRequest(
             resources=[
                 DescribeConfigsResource(
-                    resource_type=resource_type, resource_name=name, configuration_keys=None
+                    resource_type=resource.type,
+                    resource_name=resource.name,
+                    configuration_keys=None,
                 )
             ],
             include_documentation=documentation and has_documentation,
@@ -38,8 +70,7 @@ async def describe(
         DescribeConfigsResponse,
     )
     (result,) = answer.results
-    what = f"topic {name}" if resource_type == TOPIC else f"broker {name}"
-    check(result.error_code, what, result.error_message)
+    check(result.error_code, resource, result.error_message)
     return sorted(map(_entry, result.configs), key=lambda entry: entry.name)
 
 
@@ -54,10 +85,13 @@ def _entry(config: DescribeConfigsResourceResult) -> ConfigEntry:
     )
 
 
-async def change(connection: Connection, topic: str, changes: Changes, validate_only: bool) -> None:
-    resource = incremental_alter_configs.AlterConfigsResource(
-        resource_type=TOPIC,
-        resource_name=topic,
+async def change(
+    connection: Connection, resource: Resource, changes: Changes, *, validate_only: bool
+) -> None:
+    """What is not named stays."""
+    changed = incremental_alter_configs.AlterConfigsResource(
+        resource_type=resource.type,
+        resource_name=resource.name,
         configs=[
             incremental_alter_configs.AlterableConfig(
                 name=name, config_operation=operation, value=value
@@ -67,32 +101,33 @@ async def change(connection: Connection, topic: str, changes: Changes, validate_
     )
     answer = await connection.request(
         incremental_alter_configs.IncrementalAlterConfigsRequest(
-            resources=[resource], validate_only=validate_only
+            resources=[changed], validate_only=validate_only
         ),
         incremental_alter_configs.IncrementalAlterConfigsResponse,
     )
     (altered,) = answer.responses
-    check(altered.error_code, f"topic {topic}", altered.error_message)
+    check(altered.error_code, resource, altered.error_message)
 
 
 async def replace(
-    connection: Connection, topic: str, changes: Changes, validate_only: bool
+    connection: Connection, resource: Resource, changes: Changes, *, validate_only: bool
 ) -> None:
-    entries = await describe(connection, TOPIC, topic, False)
-    resource = alter_configs.AlterConfigsResource(
-        resource_type=TOPIC,
-        resource_name=topic,
+    """The same at brokers that can only replace all configs of a topic at once."""
+    entries = await describe(connection, resource)
+    replaced = alter_configs.AlterConfigsResource(
+        resource_type=resource.type,
+        resource_name=resource.name,
         configs=[
             alter_configs.AlterableConfig(name=name, value=value)
             for name, value in apply_changes(entries, changes).items()
         ],
     )
     answer = await connection.request(
-        alter_configs.AlterConfigsRequest(resources=[resource], validate_only=validate_only),
+        alter_configs.AlterConfigsRequest(resources=[replaced], validate_only=validate_only),
         alter_configs.AlterConfigsResponse,
     )
     (altered,) = answer.responses
-    check(altered.error_code, f"topic {topic}", altered.error_message)
+    check(altered.error_code, resource, altered.error_message)
 
 
 def apply_changes(entries: list[ConfigEntry], changes: Changes) -> dict[str, str | None]:

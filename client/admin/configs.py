@@ -1,16 +1,16 @@
-"""Configs of topics and brokers."""
+"""Configs of topics, brokers and groups."""
 
-from collections.abc import Collection, Mapping
+from collections.abc import Awaitable, Callable, Collection, Mapping
+from typing import TypeVar
 
 from tidemark.client.admin.calls import Calls
 from tidemark.client.admin.config_calls import (
     APPEND,
-    BROKER,
-    SET,
     SUBTRACT,
-    TOPIC,
-    UNSET,
+    Resource,
+    ResourceType,
     change,
+    changes_of,
     describe,
     replace,
 )
@@ -25,6 +25,8 @@ from tidemark.protocol.messages.describe_configs import (
 from tidemark.protocol.messages.incremental_alter_configs import IncrementalAlterConfigsRequest
 from tidemark.protocol.types import NodeId
 
+T = TypeVar("T")
+
 
 class ConfigAdmin(Calls):
     """The calls about configs."""
@@ -35,7 +37,8 @@ class ConfigAdmin(Calls):
         """All configs of a topic, those at their default too, by name."""
 
         async def ask(connection: Connection) -> list[ConfigEntry]:
-            return await describe(connection, TOPIC, topic, documentation)
+            resource = Resource(ResourceType.TOPIC, topic)
+            return await describe(connection, resource, documentation=documentation)
 
         return await self._on_any_broker(ask)
 
@@ -45,7 +48,9 @@ class ConfigAdmin(Calls):
         async def ask(connection: Connection) -> dict[str, str]:
             resources = [
                 DescribeConfigsResource(
-                    resource_type=TOPIC, resource_name=topic, configuration_keys=(name,)
+                    resource_type=ResourceType.TOPIC,
+                    resource_name=topic,
+                    configuration_keys=(name,),
                 )
                 for topic in topics
             ]
@@ -59,17 +64,6 @@ class ConfigAdmin(Calls):
             }
 
         return await self._on_any_broker(ask) if topics else {}
-
-    async def describe_broker_configs(
-        self, node_id: NodeId, *, documentation: bool = False
-    ) -> list[ConfigEntry]:
-        """All configs of a broker, as that broker answers, by name."""
-
-        async def attempt() -> list[ConfigEntry]:
-            connection = await self._network.connection_to(node_id)
-            return await describe(connection, BROKER, str(node_id), documentation)
-
-        return await self._network.retrying(attempt)
 
     async def alter_configs(
         self,
@@ -88,18 +82,94 @@ class ConfigAdmin(Calls):
         is read first, and what someone else sets in between is lost.
         """
         changes = [
-            *((name, SET, value) for name, value in (set or {}).items()),
-            *((name, UNSET, None) for name in unset),
+            *changes_of(set, unset),
             *((name, APPEND, value) for name, value in (append or {}).items()),
             *((name, SUBTRACT, value) for name, value in (subtract or {}).items()),
         ]
+
+        resource = Resource(ResourceType.TOPIC, topic)
 
         async def ask(connection: Connection) -> None:
             try:
                 connection.version(IncrementalAlterConfigsRequest)
             except RequestError:
-                await replace(connection, topic, changes, validate_only)
+                await replace(connection, resource, changes, validate_only=validate_only)
             else:
-                await change(connection, topic, changes, validate_only)
+                await change(connection, resource, changes, validate_only=validate_only)
 
         await self._on_controller(ask)
+
+    async def describe_broker_configs(
+        self, node_id: int | None = None, *, documentation: bool = False
+    ) -> list[ConfigEntry]:
+        """All configs of a broker, as that broker answers, by name; without a number, those that
+        were set for all brokers while they ran."""
+
+        async def ask(connection: Connection) -> list[ConfigEntry]:
+            return await describe(connection, _broker(node_id), documentation=documentation)
+
+        return await self._at_broker(node_id, ask)
+
+    async def alter_broker_configs(
+        self,
+        node_id: int | None = None,
+        set: Mapping[str, str] | None = None,
+        *,
+        unset: Collection[str] = (),
+        validate_only: bool = False,
+    ) -> None:
+        """Change what a broker, or without a number all of them, have for topics that do not say it
+        themselves (`log.retention.ms`); all else is in a broker's file.
+
+        It holds at once and outlives restarts. `unset` takes back what was set in this way.
+        """
+        changes = changes_of(set, unset)
+
+        async def ask(connection: Connection) -> None:
+            await change(connection, _broker(node_id), changes, validate_only=validate_only)
+
+        await self._at_broker(node_id, ask)
+
+    async def _at_broker(self, node_id: int | None, ask: Callable[[Connection], Awaitable[T]]) -> T:
+        """Kafka's brokers want to be asked about themselves."""
+        if node_id is None:
+            return await self._on_controller(ask)
+
+        async def attempt() -> T:
+            return await ask(await self._network.connection_to(NodeId(node_id)))
+
+        return await self._network.retrying(attempt)
+
+    async def describe_group_configs(
+        self, group: str, *, documentation: bool = False
+    ) -> list[ConfigEntry]:
+        """All configs of a group of the consumer protocol, by name; it need not be there."""
+        resource = Resource(ResourceType.GROUP, group)
+
+        async def ask(connection: Connection) -> list[ConfigEntry]:
+            return await describe(connection, resource, documentation=documentation)
+
+        return await self._on_any_broker(ask)
+
+    async def alter_group_configs(
+        self,
+        group: str,
+        set: Mapping[str, str] | None = None,
+        *,
+        unset: Collection[str] = (),
+        validate_only: bool = False,
+    ) -> None:
+        """Change some configs of a group of the consumer protocol (`consumer.session.timeout.ms`).
+
+        They hold from each member's next heartbeat on.
+        """
+        resource, changes = Resource(ResourceType.GROUP, group), changes_of(set, unset)
+
+        async def ask(connection: Connection) -> None:
+            await change(connection, resource, changes, validate_only=validate_only)
+
+        await self._on_controller(ask)
+
+
+def _broker(node_id: int | None) -> Resource:
+    return Resource(ResourceType.BROKER, "" if node_id is None else str(node_id))

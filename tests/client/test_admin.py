@@ -122,6 +122,46 @@ async def test_a_broker_describes_itself(client: Client) -> None:
     assert await client.admin.api_versions(broker.node_id) == list(spoken.values())
 
 
+async def test_brokers_take_other_defaults_for_topics_while_they_run(client: Client) -> None:
+    admin = client.admin
+    (broker,) = (await admin.describe_cluster()).brokers
+
+    async def stated(node_id: NodeId | None) -> tuple[str | None, ConfigSource]:
+        entries = {e.name: e for e in await admin.describe_broker_configs(node_id)}
+        entry = entries["log.retention.ms"]
+        return entry.value, entry.source
+
+    await admin.alter_broker_configs(set={"log.retention.ms": "5000"}, validate_only=True)
+    assert await admin.describe_broker_configs() == []
+    await admin.alter_broker_configs(set={"log.retention.ms": "5000"})
+    assert await stated(None) == ("5000", ConfigSource.DYNAMIC_DEFAULT_BROKER)
+    await admin.alter_broker_configs(broker.node_id, {"log.retention.ms": "6000"})
+    assert await stated(broker.node_id) == ("6000", ConfigSource.DYNAMIC_BROKER)
+    await admin.alter_broker_configs(broker.node_id, unset=["log.retention.ms"])
+    assert await stated(broker.node_id) == ("5000", ConfigSource.DYNAMIC_DEFAULT_BROKER)
+    await admin.alter_broker_configs(unset=["log.retention.ms"])
+    assert await admin.describe_broker_configs() == []
+    refused = admin.alter_broker_configs(set={"node.id": "2"})
+    assert await code_of(refused) is ErrorCode.INVALID_CONFIG
+
+
+async def test_a_group_has_configs_of_its_own(client: Client, group: str) -> None:
+    admin, name = client.admin, "consumer.session.timeout.ms"
+
+    async def stated() -> tuple[str | None, ConfigSource]:
+        entry = next(e for e in await admin.describe_group_configs(group) if e.name == name)
+        return entry.value, entry.source
+
+    await admin.alter_group_configs(group, {name: "60000"}, validate_only=True)
+    assert await stated() == ("45000", ConfigSource.DEFAULT)
+    await admin.alter_group_configs(group, {name: "60000"})
+    assert await stated() == ("60000", ConfigSource.GROUP)
+    await admin.alter_group_configs(group, unset=[name])
+    assert await stated() == ("45000", ConfigSource.DEFAULT)
+    refused = admin.alter_group_configs(group, {name: "1"})
+    assert await code_of(refused) is ErrorCode.INVALID_CONFIG
+
+
 async def test_a_leader_says_how_far_the_replicas_are(client: Client, topic: str) -> None:
     await client.admin.create_topic(topic, partitions=2)
     await write(client, topic, numbered(3), partition=1)

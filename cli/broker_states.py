@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 import click
 
+from tidemark.cli.broker_configs import alter, describe
 from tidemark.cli.confirm import confirm, dry_run_option, yes_option
 from tidemark.cli.numbers import Whole
 from tidemark.cli.output import (
@@ -58,6 +59,10 @@ force_option = click.option(
 @click.group(cls=Verbs)
 def broker() -> None:
     """Look at brokers, drain them before they are stopped, and let them go."""
+
+
+broker.add_command(describe)
+broker.add_command(alter)
 
 
 @broker.command()

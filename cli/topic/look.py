@@ -7,6 +7,7 @@ from typing import TypeVar
 import click
 
 from tidemark.cli.arguments import Name
+from tidemark.cli.configs import config_row, config_section
 from tidemark.cli.durability import describe_durability
 from tidemark.cli.formats.times import strftime
 from tidemark.cli.lookup import Extent, extents, partitions_of, unless_unsupported
@@ -58,7 +59,6 @@ _COMPACTIONS = (
     Column("last_run"),
     Column("set_aside"),
 )
-_CONFIGS = (Column("name"), Column("value"), Column("source", wide=True))
 
 
 @click.command("list")
@@ -116,7 +116,7 @@ def describe(session: Session, name: str, form: Form) -> None:
         "partitions": partitions,
         "observers": observers,
         "compaction": compactions,
-        "configs": [_config(entry) for entry in configs],
+        "configs": [config_row(entry) for entry in configs],
     }
     summary: dict[str, Json] = {
         "topic": name,
@@ -129,7 +129,7 @@ def describe(session: Session, name: str, form: Form) -> None:
         sections.append(Section(title="observers", rows=observers, columns=_OBSERVERS))
     if compactions:
         sections.append(Section(title="compaction", rows=compactions, columns=_COMPACTIONS))
-    sections.append(_config_section(configs, form))
+    sections.append(config_section(configs, form, with_source=False))
     print_sections(everything, summary, sections, form)
 
 
@@ -162,15 +162,6 @@ def _partition_section(partitions: Sequence[dict[str, Json]]) -> Section:
     )
 
 
-def _config_section(configs: Sequence[ConfigEntry], form: Form) -> Section:
-    shown = [entry for entry in configs if form is Form.WIDE or not entry.is_default]
-    return Section(
-        title="configs" if form is Form.WIDE else "configs that are not the default",
-        rows=[_config(entry) for entry in shown],
-        columns=_CONFIGS,
-    )
-
-
 def _observer(at: TopicPartition, observer: ReplicaStanding) -> dict[str, Json]:
     return {
         "partition": at.partition,
@@ -191,16 +182,6 @@ def _compaction(at: TopicPartition, found: CompactionProgress) -> dict[str, Json
         "dirty_ratio": round(found.dirty_ratio, 3),
         "last_run": strftime(cleaned_ms, "%Y-%m-%dT%H:%M:%SZ") if cleaned_ms is not None else None,
         "set_aside": found.why_set_aside or None,
-    }
-
-
-def _config(entry: ConfigEntry) -> dict[str, Json]:
-    return {
-        "name": entry.name,
-        "value": entry.value,
-        "source": entry.source.name.lower(),
-        "read_only": entry.is_read_only,
-        "sensitive": entry.is_sensitive,
     }
 
 

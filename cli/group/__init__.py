@@ -1,8 +1,8 @@
-"""`tidemark group`: list, describe, delete, and move the offsets of consumer groups."""
+"""`tidemark group`: list, describe, alter, delete, and move the offsets of consumer groups."""
 
 import click
 
-from tidemark.cli.group.change import delete, reset
+from tidemark.cli.group.change import alter, delete, reset
 from tidemark.cli.group.look import describe, list_
 from tidemark.cli.verbs import Verbs
 
@@ -12,5 +12,5 @@ def group() -> None:
     """Look at consumer groups and move their offsets."""
 
 
-for verb in (list_, describe, delete, reset):
+for verb in (list_, describe, alter, delete, reset):
     group.add_command(verb)

@@ -10,6 +10,7 @@ from tidemark.cli.arguments import TARGET, Name
 from tidemark.cli.confirm import confirm, dry_run_option, yes_option
 from tidemark.cli.lookup import Extent, extents, extents_of_existing, partitions_of, resolve
 from tidemark.cli.output import Column, Form, Json, notice, output_option, print_rows
+from tidemark.cli.pairs import config_option, require_changes, unset_option
 from tidemark.cli.places import Shift
 from tidemark.cli.session import Session, talks_to_brokers
 from tidemark.client import Client, Start, TopicPartition
@@ -33,6 +34,30 @@ def delete(session: Session, names: tuple[str, ...]) -> None:
             notice(f"deleted {name}")
 
     session.run(delete_all)
+
+
+@click.command()
+@click.argument("name", type=Name(), metavar="GROUP")
+@config_option("Set a config, as in consumer.session.timeout.ms=60000; repeatable.")
+@unset_option
+@click.option("--dry-run", is_flag=True, help="Only check whether it could be done.")
+@talks_to_brokers
+@click.pass_obj
+def alter(
+    session: Session, name: str, configs: dict[str, str], unset: tuple[str, ...], dry_run: bool
+) -> None:
+    """Change configs of a group of the consumer protocol (KIP-848), be it there or not.
+
+    They are consumer.session.timeout.ms and consumer.heartbeat.interval.ms, and hold from each
+    member's next heartbeat on. Those not named stay as they are.
+    """
+    require_changes(configs, unset)
+    session.run(
+        lambda client: client.admin.alter_group_configs(
+            name, configs, unset=unset, validate_only=dry_run
+        )
+    )
+    notice(f"{name} could be altered" if dry_run else f"altered {name}")
 
 
 @click.command()

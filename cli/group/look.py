@@ -1,12 +1,14 @@
 """List and describe groups."""
 
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Final
 
 import click
 
 from tidemark.cli.arguments import Name
+from tidemark.cli.configs import config_row, config_section
 from tidemark.cli.formats.times import strftime
 from tidemark.cli.lookup import Extent, extents_of_existing
 from tidemark.cli.output import (
@@ -22,9 +24,11 @@ from tidemark.cli.session import Session, talks_to_brokers
 from tidemark.client import (
     Client,
     CommittedOffset,
+    ConfigEntry,
     GroupDescription,
     MemberDescription,
     RebalanceDescription,
+    RequestError,
     TopicPartition,
 )
 
@@ -83,6 +87,7 @@ class _Facts:
     rebalances: Sequence[RebalanceDescription]
     committed: Mapping[TopicPartition, CommittedOffset]
     extents: Mapping[TopicPartition, Extent]
+    configs: Sequence[ConfigEntry]
 
     def partitions(self) -> list[dict[str, Json]]:
         """A row for each partition that is assigned or committed, with its lag."""
@@ -158,7 +163,13 @@ def describe(session: Session, name: str, form: Form) -> None:
     ]
     rebalances = [_rebalance(each) for each in reversed(facts.rebalances)]
     print_sections(
-        {**summary, "members": members, "partitions": rows, "rebalances": rebalances},
+        {
+            **summary,
+            "members": members,
+            "partitions": rows,
+            "rebalances": rebalances,
+            "configs": [config_row(entry) for entry in facts.configs],
+        },
         {key.replace("_", "-"): value for key, value in summary.items()},
         [
             Section(
@@ -186,6 +197,7 @@ def describe(session: Session, name: str, form: Form) -> None:
                 rows=rebalances if form is Form.WIDE else rebalances[:1],
                 columns=[Column("generation"), Column("time"), Column("why")],
             ),
+            config_section(facts.configs, form, with_source=False),
         ],
         form,
     )
@@ -197,5 +209,16 @@ async def _gather(client: Client, name: str) -> _Facts:
     partitions = {at for member in description.members for at in member.assignment} | {*committed}
     rebalances = await client.admin.describe_rebalances(name)
     return _Facts(
-        description, rebalances, committed, await extents_of_existing(client.admin, partitions)
+        description,
+        rebalances,
+        committed,
+        await extents_of_existing(client.admin, partitions),
+        await _configs(client, name),
     )
+
+
+async def _configs(client: Client, name: str) -> Sequence[ConfigEntry]:
+    """None where groups have no configs, or this user may not see them."""
+    with suppress(RequestError):
+        return await client.admin.describe_group_configs(name)
+    return ()

@@ -140,6 +140,25 @@ def test_a_group_can_be_made_by_naming_a_topic(command: Command, topic: str) -> 
     assert command("consume", topic, "-g", name, "--max", "1").out == b"4\n"
 
 
+def test_a_group_has_configs_of_its_own(command: Command, group: str) -> None:
+    def configs() -> dict[str, str]:
+        document = json.loads(command("group", "describe", group, "-o", "json").out)
+        return {e["name"]: e["value"] for e in document["configs"] if e["source"] == "group"}
+
+    setting = "consumer.session.timeout.ms=60000"
+    assert command("group", "alter", group, "-c", setting, "--dry-run").status == 0
+    assert configs() == {}
+    assert command("group", "alter", group, "-c", setting).status == 0
+    assert configs() == {"consumer.session.timeout.ms": "60000"}
+    table = command("group", "describe", group).out.decode()
+    assert "consumer.session.timeout.ms  60000" in table
+    refused = command("group", "alter", group, "-c", "nosuch=1")
+    assert (refused.status, refused.err.count("\n")) == (1, 1)
+    assert "nosuch" in refused.err
+    assert command("group", "alter", group, "-d", "consumer.session.timeout.ms").status == 0
+    assert configs() == {}
+
+
 def test_a_deleted_group_is_gone(command: Command, group: str) -> None:
     assert command("group", "delete", group).status == 0
     assert group.encode() not in command("group", "list").out

@@ -71,6 +71,7 @@ def test_the_version_is_the_packages(capsys: pytest.CaptureFixture[str]) -> None
         (["topic", "create", "t", "-c", "flush"], "'flush' is not KEY=VALUE"),
         (["topic", "alter", "t"], "say what to change"),
         (["broker", "alter", "1"], "say what to change"),
+        (["group", "alter", "g"], "say what to change"),
         (["bench", "-c", "=os"], "'=os' is not KEY=VALUE"),
         (["bench", "--against-config", "flush"], "'flush' is not KEY=VALUE"),
         (["topic", "add-partitions", "t"], "say either --add N or --total N"),

@@ -66,7 +66,9 @@ logger = logging.getLogger(__name__)
 @click.option(
     "--config",
     type=click.Path(path_type=Path),
-    help="Settings file: TOML, or Kafka's server.properties.",
+    envvar="TIDEMARK_CONFIG",
+    metavar="FILE",
+    help="Settings file: TOML, or Kafka's server.properties.  [env: TIDEMARK_CONFIG]",
 )
 @click.option(
     "--set",

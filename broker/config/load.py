@@ -27,8 +27,8 @@ from tidemark.protocol.errors import ConfigError
 from tidemark.protocol.values import dataclass
 
 _NOTHING: Mapping[str, str] = MappingProxyType({})
-_OF_THE_COMMAND_LINE: Final = frozenset({"bootstrap", "client.config"})
-"""What the environment says to the other commands."""
+_OF_THE_COMMAND_LINE: Final = frozenset({"bootstrap", "client.config", "config"})
+"""What the environment says to the commands: where brokers are, and where this file is."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

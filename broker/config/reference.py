@@ -21,7 +21,7 @@ A broker needs none: `tidemark serve` keeps its data in `./tidemark-data` and se
    `--peer-listen`, `--peer-advertise`, `--join`, `--rack`;
 2. the environment: `TIDEMARK_` and the name in capitals with underscores, as in
    `TIDEMARK_NUM_PARTITIONS`; then `KAFKA_` in the same way, as Kafka's container image has it;
-3. the file that `--config` names: TOML, or one of Kafka's `server.properties`;
+3. the file that `--config` or `TIDEMARK_CONFIG` names: TOML, or one of Kafka's `server.properties`;
 4. the default.
 
 Names are Kafka's where Kafka has one. In TOML the dots may be tables, so these are the same:

@@ -128,6 +128,14 @@ def test_a_wrong_command_line_is_one_line_and_status_2(
     assert printed.err.count("\n") == 1
 
 
+def test_the_environment_says_where_the_settings_of_a_broker_are(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("TIDEMARK_CONFIG", "/nowhere/tidemark.toml")
+    assert run(["serve"]) == 2
+    assert "cannot read the configuration file /nowhere/tidemark.toml" in capsys.readouterr().err
+
+
 @pytest.mark.parametrize("arguments", [[], ["topic"]])
 def test_a_noun_by_itself_shows_what_it_takes(
     arguments: Sequence[str], capsys: pytest.CaptureFixture[str]

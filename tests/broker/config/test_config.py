@@ -99,8 +99,12 @@ def test_a_variable_that_is_nearly_a_setting_is_told_with_its_name() -> None:
     )
 
 
-def test_what_the_other_commands_read_from_the_environment_is_no_news() -> None:
-    environment = {"TIDEMARK_BOOTSTRAP": "a:1", "TIDEMARK_CLIENT_CONFIG": "client.properties"}
+def test_what_the_commands_themselves_read_from_the_environment_is_no_news() -> None:
+    environment = {
+        "TIDEMARK_BOOTSTRAP": "a:1",
+        "TIDEMARK_CLIENT_CONFIG": "client.properties",
+        "TIDEMARK_CONFIG": "tidemark.toml",
+    }
     assert load_settings(environment=environment).notices == ()
 
 

@@ -143,14 +143,21 @@ def add_partitions(
 
 @click.command()
 @click.argument("names", nargs=-1, required=True, type=Name(), metavar="TOPIC…")
+@click.option("--if-exists", is_flag=True, help="Do not fail if there is no such topic.")
 @talks_to_brokers
 @click.pass_obj
-def delete(session: Session, names: tuple[str, ...]) -> None:
+def delete(session: Session, names: tuple[str, ...], if_exists: bool) -> None:
     """Delete topics with their records, at once and for good."""
 
     async def delete_all(client: Client) -> None:
         for name in names:
-            await client.admin.delete_topic(name)
-            notice(f"deleted {name}")
+            try:
+                await client.admin.delete_topic(name)
+            except RequestError as error:
+                if not (if_exists and error.code is ErrorCode.UNKNOWN_TOPIC_OR_PARTITION):
+                    raise
+                notice(f"there is no {name}")
+            else:
+                notice(f"deleted {name}")
 
     session.run(delete_all)

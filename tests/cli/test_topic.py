@@ -43,6 +43,16 @@ def test_a_topic_is_created_twice_only_if_that_is_said_to_be_well(
     assert command("topic", "create", name, "--if-not-exists").status == 0
 
 
+def test_a_topic_that_is_not_there_is_deleted_only_if_that_is_said_to_be_well(
+    command: Command, name: str
+) -> None:
+    assert command("topic", "delete", name).status == 1
+    other = f"{name}-other"
+    command("topic", "create", other, "-p", "1")
+    assert command("topic", "delete", name, other, "--if-exists").status == 0
+    assert command("topic", "describe", other).status == 1
+
+
 def test_a_dry_run_creates_nothing(command: Command, name: str) -> None:
     assert command("topic", "create", name, "--dry-run").status == 0
     assert command("topic", "describe", name).status == 1

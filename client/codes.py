@@ -12,6 +12,7 @@ _HINTS: Final[Mapping[int, str]] = {
     ErrorCode.INCONSISTENT_GROUP_PROTOCOL: "its members have no assignor in common with this one"
     " (assignors)",
     ErrorCode.NON_EMPTY_GROUP: "it has members: stop them first",
+    ErrorCode.GROUP_SUBSCRIBED_TO_TOPIC: "members of the group read it: stop them first",
     ErrorCode.GROUP_MAX_SIZE_REACHED: "it has as many members as its brokers allow",
     ErrorCode.FENCED_INSTANCE_ID: "another member has this instance_id now",
     ErrorCode.INVALID_TRANSACTION_TIMEOUT: "its brokers allow no transaction_timeout_seconds as"

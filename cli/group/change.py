@@ -23,17 +23,43 @@ _PARTITIONS_MAX: Final = 100_000
 
 @click.command()
 @click.argument("names", nargs=-1, required=True, type=Name(), metavar="GROUP…")
+@click.option(
+    "--topic",
+    "topics",
+    multiple=True,
+    metavar="TOPIC[:PARTITIONS]",
+    help="Only the commits for this topic, or for partitions of it (orders:0,3-5), and no group; "
+    "repeatable.",
+)
 @talks_to_brokers
 @click.pass_obj
-def delete(session: Session, names: tuple[str, ...]) -> None:
-    """Delete groups that have no members, with their commits."""
+def delete(session: Session, names: tuple[str, ...], topics: tuple[str, ...]) -> None:
+    """Delete groups that have no members, with their commits.
+
+    With --topic they are still there, and begin that topic anew. They may have members then, as
+    long as none reads the topic.
+    """
+    chosen = [_parse_choice(topic) for topic in topics]
 
     async def delete_all(client: Client) -> None:
         for name in names:
-            await client.admin.delete_group(name)
-            notice(f"deleted {name}")
+            if chosen:
+                await _delete_commits(client, name, chosen)
+            else:
+                await client.admin.delete_group(name)
+                notice(f"deleted {name}")
 
     session.run(delete_all)
+
+
+async def _delete_commits(client: Client, group: str, chosen: Sequence["_Choice"]) -> None:
+    committed = await client.admin.list_group_offsets(group)
+    found = {at for choice in chosen for at in committed if choice.has(at)}
+    for choice in chosen:
+        if not any(map(choice.has, found)):
+            raise TidemarkError(f"group {group} has no commits for {choice}")
+    await client.admin.delete_group_offsets(group, sorted(found))
+    notice(f"{group} has no commits any more for {', '.join(map(str, sorted(found)))}")
 
 
 @click.command()
@@ -131,20 +157,29 @@ class _Choice:
 
     topic: str
     partitions: frozenset[int] | None
+    text: str
+
+    def __str__(self) -> str:
+        return self.text
+
+    def has(self, at: TopicPartition) -> bool:
+        return at.topic == self.topic and (
+            self.partitions is None or at.partition in self.partitions
+        )
 
     def among(self, there: Sequence[TopicPartition]) -> list[TopicPartition]:
         """Raises `TidemarkError` for a partition that the topic does not have."""
         missing = (self.partitions or frozenset()) - {at.partition for at in there}
         if missing:
             raise TidemarkError(f"topic {self.topic} has no partition {min(missing)}")
-        return [at for at in there if self.partitions is None or at.partition in self.partitions]
+        return list(filter(self.has, there))
 
 
 def _parse_choice(text: str) -> _Choice:
     """`orders`, or `orders:0,3-5`: a topic's name has no colon."""
     topic, colon, numbers = text.partition(":")
     if not colon:
-        return _Choice(topic, None)
+        return _Choice(topic, None, text)
     found: set[int] = set()
     for part in numbers.split(","):
         first, dash, last = part.partition("-")
@@ -154,7 +189,7 @@ def _parse_choice(text: str) -> _Choice:
         if not start < end <= start + _PARTITIONS_MAX:
             raise click.BadParameter(f"{text!r}: {part} is no range of a topic's partitions")
         found.update(range(start, end))
-    return _Choice(topic, frozenset(found))
+    return _Choice(topic, frozenset(found), text)
 
 
 async def _members(client: Client, name: str) -> int:

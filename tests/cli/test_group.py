@@ -159,6 +159,19 @@ def test_a_group_has_configs_of_its_own(command: Command, group: str) -> None:
     assert configs() == {}
 
 
+def test_commits_for_a_topic_are_deleted_and_the_group_stays(
+    command: Command, topic: str, group: str
+) -> None:
+    for nothing in ("nosuch", f"{topic}:9"):
+        refused = command("group", "delete", group, "--topic", nothing)
+        assert refused.status == 1
+        assert f"group {group} has no commits for {nothing}" in refused.err
+    assert positions(command, group)[0] == 3
+    assert command("group", "delete", group, "--topic", f"{topic}:0-1").status == 0
+    assert positions(command, group) == {}
+    assert command("consume", topic, "-g", group, "--max", "1").out == b"0\n"
+
+
 def test_a_deleted_group_is_gone(command: Command, group: str) -> None:
     assert command("group", "delete", group).status == 0
     assert group.encode() not in command("group", "list").out

@@ -10,6 +10,8 @@ import click
 from tidemark.cli.confirm import dry_run_option
 from tidemark.cli.output import Column, Form, Json, Section, output_option, print_sections
 from tidemark.cli.session import Session, talks_to_brokers
+from tidemark.cli.waiting import timeout_option
+from tidemark.protocol.errors import TidemarkError
 
 if TYPE_CHECKING:
     from tidemark.client import BalancePlan, Client
@@ -56,11 +58,18 @@ _REFUSALS: Final = (
     "have just got a full disk, or have room on it again.",
 )
 @click.option("--wait", is_flag=True, help="Wait until no more leaders are to move.")
+@timeout_option
 @output_option
 @talks_to_brokers
 @click.pass_obj
 def balance(
-    session: Session, dry_run: bool, explain: bool, now: bool, wait: bool, form: Form
+    session: Session,
+    dry_run: bool,
+    explain: bool,
+    now: bool,
+    wait: bool,
+    timeout_seconds: float,
+    form: Form,
 ) -> None:
     """Spread leaders evenly over the brokers: by number, by topic and by traffic.
 
@@ -71,23 +80,29 @@ def balance(
     async def run(client: Client) -> BalancePlan:
         plan = await client.admin.balance_leaders(dry_run=dry_run, now=now)
         if wait and not dry_run:
-            await _wait_even(client, now=now)
+            await _wait_even(client, now=now, timeout_seconds=timeout_seconds)
         return plan
 
     plan = session.run(run)
     _print(plan, explain, form, is_begun=not dry_run)
 
 
-async def _wait_even(client: Client, *, now: bool) -> None:
+async def _wait_even(client: Client, *, now: bool, timeout_seconds: float) -> None:
+    """Raises `TidemarkError` after that long."""
     import trio
 
-    while True:
-        await trio.sleep(_LOOK_SECONDS)
-        brokers = await client.admin.describe_brokers()
-        if any(each.leaders_coming for each in brokers):
-            continue
-        if not (await client.admin.balance_leaders(dry_run=True, now=now)).moves:
-            return
+    with trio.move_on_after(timeout_seconds):
+        while True:
+            await trio.sleep(_LOOK_SECONDS)
+            brokers = await client.admin.describe_brokers()
+            if any(each.leaders_coming for each in brokers):
+                continue
+            if not (await client.admin.balance_leaders(dry_run=True, now=now)).moves:
+                return
+    raise TidemarkError(
+        f"leaders are not even within {timeout_seconds:g} s; they go on moving, and `tidemark "
+        "leader balance --dry-run --explain` shows what is left"
+    )
 
 
 def _print(plan: BalancePlan, explain: bool, form: Form, *, is_begun: bool) -> None:

@@ -51,6 +51,13 @@ def test_balance_says_what_is_uneven(command: Command) -> None:
     assert b"UNEVENNESS" not in command("leader", "balance", "--dry-run").out
 
 
+def test_waiting_for_even_leaders_has_an_end(command: Command) -> None:
+    done = command("leader", "balance", "--wait", "--timeout", "0.001")
+    assert done.status == 1
+    assert "leaders are not even within 0.001 s; they go on moving" in done.err
+    assert command("leader", "balance", "--wait", "--timeout", "30").status == 0
+
+
 def status(state: str, left: float | None) -> BrokerStatus:
     return BrokerStatus(
         node_id=NodeId(1),

@@ -50,3 +50,15 @@ def test_the_command_itself_runs_as_python_runs_everything() -> None:
         f"{ENTRY}main()\n"
     )
     assert (done.stdout, done.stderr) == ("True\n", "")
+
+
+def test_the_package_runs_as_the_command() -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", "tidemark", "topic", "list", "-o", "xml"],
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=60,
+    )
+    assert (done.returncode, done.stdout) == (2, "")
+    assert "Try 'tidemark topic list --help'" in done.stderr

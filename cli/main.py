@@ -12,6 +12,7 @@ import traceback
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from importlib import import_module
+from io import TextIOWrapper
 from pathlib import Path
 from typing import Final, NamedTuple
 
@@ -164,6 +165,7 @@ def cli(
 def main() -> None:
     """The console script: run, and leave with the command's exit status."""
     _open_closed_streams()
+    _escape_what_cannot_be_encoded()
     status = run(sys.argv[1:])
     # The interpreter looks for garbage once more when it ends; not through all that was imported.
     gc.freeze()
@@ -179,6 +181,13 @@ def _open_closed_streams() -> None:
     for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
         if getattr(sys, name) is None:
             setattr(sys, name, open(os.devnull, mode, encoding="utf-8"))  # noqa: SIM115  # to the end
+
+
+def _escape_what_cannot_be_encoded() -> None:
+    """Where a terminal is not UTF-8, a name or an ellipsis that it does not have is no failure."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, TextIOWrapper) and stream.errors == "strict":
+            stream.reconfigure(errors="backslashreplace")
 
 
 def run(arguments: Sequence[str]) -> int:

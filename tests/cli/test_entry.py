@@ -1,5 +1,6 @@
 """What happens before the command has been imported."""
 
+import os
 import signal
 import subprocess
 import sys
@@ -62,3 +63,15 @@ def test_the_package_runs_as_the_command() -> None:
     )
     assert (done.returncode, done.stdout) == (2, "")
     assert "Try 'tidemark topic list --help'" in done.stderr
+
+
+def test_what_a_terminal_cannot_show_is_escaped() -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", "tidemark", "topic", "create", "--help"],
+        capture_output=True,
+        check=False,
+        timeout=60,
+        env=os.environ | {"PYTHONIOENCODING": "latin-1"},
+    )
+    assert (done.returncode, done.stderr) == (0, b"")
+    assert done.stdout.startswith(rb"Usage: tidemark topic create [OPTIONS] TOPIC\u2026")

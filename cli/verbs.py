@@ -15,7 +15,10 @@ class Verbs(click.Group):
         name, names = args[0], self.list_commands(ctx)
         if name not in names and not name.startswith("-") and not ctx.resilient_parsing:
             near = get_close_matches(name, names, n=1)
-            hint = f"Did you mean '{near[0]}'?" if near else f"There is {', '.join(names)}."
+            if _is_noun(ctx, name):  # `topic consume`, as with rpk
+                hint = f"There is 'tidemark {name}'."
+            else:
+                hint = f"Did you mean '{near[0]}'?" if near else f"There is {', '.join(names)}."
             ctx.fail(f"No such command '{name}'. {hint}")
         return super().resolve_command(ctx, args)
 
@@ -28,3 +31,8 @@ class Verbs(click.Group):
                 rows.append((name, command.get_short_help_str(limit=1000)))
         with formatter.section("Commands"):
             formatter.write_dl(rows)
+
+
+def _is_noun(ctx: click.Context, name: str) -> bool:
+    whole = ctx.find_root().command
+    return isinstance(whole, click.Group) and name in whole.list_commands(ctx)

@@ -67,6 +67,7 @@ def test_the_version_is_the_packages(capsys: pytest.CaptureFixture[str]) -> None
             ["topic", "nosuch"],
             "There is add-partitions, alter, create, delete, describe, list, trim. Try",
         ),
+        (["topic", "consume", "t"], "No such command 'consume'. There is 'tidemark consume'. Try"),
         (["topic", "list", "-o", "xml"], "'xml' is not one of 'table', 'wide', 'json', 'yaml'"),
         (["topic", "create", "t", "-c", "flush"], "'flush' is not KEY=VALUE"),
         (["topic", "alter", "t"], "say what to change"),

@@ -3,7 +3,7 @@ names that Kafka's clients and kcat have.
 """
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -23,6 +23,7 @@ REQUEST_BYTES_MAX: Final = ("max.request.size", "message.max.bytes")
 def read_file(path: Path) -> dict[str, str]:
     """Lines of `name=value`; those that begin with `#` or `!`, and empty ones, say nothing.
 
+    One that ends in a backslash goes on in the next, as a `sasl.jaas.config` often does.
     A name that means nothing to the command is let be: the file may be other clients', too.
     """
     found: dict[str, str] = {}
@@ -30,15 +31,35 @@ def read_file(path: Path) -> dict[str, str]:
         lines = path.read_text("utf-8").splitlines()
     except UnicodeDecodeError:
         raise click.UsageError(f"{path}: expected lines of name=value in UTF-8") from None
-    for number, line in enumerate(lines, 1):
-        text = line.strip()
-        if not text or text[0] in "#!":
-            continue
+    for number, text in _whole_lines(lines):
         name, equals, value = text.partition("=")
         if not equals:
             raise click.UsageError(f"{path}, line {number}: expected name=value")
         found[name.strip()] = value.strip()
     return found
+
+
+def _whole_lines(lines: Iterable[str]) -> Iterator[tuple[int, str]]:
+    """Those that say something, and the numbers under which they begin."""
+    begun, first = "", 0
+    for number, line in enumerate(lines, 1):
+        text = line.strip()
+        if not begun and (not text or text[0] in "#!"):
+            continue
+        first = first if begun else number
+        begun += text
+        if _goes_on(text):
+            begun = begun[:-1]
+            continue
+        yield first, begun
+        begun = ""
+    if begun:
+        yield first, begun
+
+
+def _goes_on(line: str) -> bool:
+    """Two backslashes are one that is meant."""
+    return (len(line) - len(line.rstrip("\\"))) % 2 == 1
 
 
 def read_pairs(pairs: Sequence[str]) -> dict[str, str]:

@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 
 from tests.cli.conftest import Command
+from tidemark.cli.client_options import read_file
 from tidemark.testing import BlockingCluster
 
 
@@ -53,6 +54,20 @@ def test_a_line_that_is_none_is_named(command: Command, tmp_path: Path) -> None:
     refused = command("--client-config", str(config), "topic", "list")
     assert refused.status == 2
     assert f"{config}, line 2: expected name=value" in refused.err
+
+
+def test_a_line_may_go_on_in_the_next_as_in_kafka_s_own_files(tmp_path: Path) -> None:
+    config = tmp_path / "client.properties"
+    config.write_text(
+        "# of alice \\\nsasl.jaas.config=org.apache.kafka.ScramLoginModule required \\\n"
+        '    username="alice" \\\n    password="secret";\nclient.id=x\\\\\nclient.rack=a\\\n'
+    )
+    assert read_file(config) == {
+        "sasl.jaas.config": "org.apache.kafka.ScramLoginModule required "
+        'username="alice" password="secret";',
+        "client.id": "x\\\\",
+        "client.rack": "a",
+    }
 
 
 def test_a_file_that_is_no_text_is_refused(command: Command, tmp_path: Path) -> None:

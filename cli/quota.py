@@ -5,6 +5,7 @@ from typing import Final, TypeVar
 
 import click
 
+from tidemark.cli.arguments import Name
 from tidemark.cli.numbers import Real, Whole
 from tidemark.cli.output import Column, Form, Json, notice, output_option, print_rows
 from tidemark.cli.session import Session, talks_to_brokers
@@ -28,9 +29,14 @@ def _entity(command: Command) -> Command:
     """Whose quota it is."""
     for option in (
         click.option("--client-default", is_flag=True, help="Client ids without one of their own."),
-        click.option("--client", metavar="ID", help="A client id."),
+        click.option("--client", type=Name(), metavar="ID", help="A client id."),
         click.option("--user-default", is_flag=True, help="Users without one of their own."),
-        click.option("--user", metavar="NAME", help="A user; ANONYMOUS without authentication."),
+        click.option(
+            "--user",
+            type=Name(),
+            metavar="NAME",
+            help="A user; ANONYMOUS without authentication.",
+        ),
     ):
         command = option(command)
     return command

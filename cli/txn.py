@@ -188,7 +188,7 @@ def _partition_rows(found: TransactionDescription) -> list[dict[str, Json]]:
 
 @txn.command()
 @click.argument("transactional_id", type=Name(), metavar="[ID]", required=False)
-@click.option("-t", "--topic", help="Instead of an id: end what hangs in this topic.")
+@click.option("-t", "--topic", type=Name(), help="Instead of an id: end what hangs in this topic.")
 @click.option("-p", "--partition", type=Whole(0), help="Only in this partition of the topic.")
 @click.option("--producer", type=Whole(0, bits=64), help="Only of this producer id.")
 @yes_option

@@ -26,6 +26,7 @@ _PARTITIONS_MAX: Final = 100_000
 @click.option(
     "--topic",
     "topics",
+    type=Name(),
     multiple=True,
     metavar="TOPIC[:PARTITIONS]",
     help="Only the commits for this topic, or for partitions of it (orders:0,3-5), and no group; "
@@ -99,6 +100,7 @@ def alter(
 @click.option(
     "--topic",
     "topics",
+    type=Name(),
     multiple=True,
     metavar="TOPIC[:PARTITIONS]",
     help="Only this topic's partitions, or only those that are named (orders:0,3-5); repeatable. "

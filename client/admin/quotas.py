@@ -51,7 +51,8 @@ class QuotaAdmin(Calls):
         `producer_byte_rate` and `consumer_byte_rate`, in bytes a second, and `request_percentage`;
         each broker counts by itself.
         """
-        parts = {kind: name for kind, name in ((_USER, user), (_CLIENT_ID, client_id)) if name}
+        named = ((_USER, user), (_CLIENT_ID, client_id))
+        parts = {kind: name for kind, name in named if name is not None}
         entry = altering.EntryData(
             entity=[
                 altering.EntityData(

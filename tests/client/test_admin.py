@@ -162,6 +162,11 @@ async def test_a_group_has_configs_of_its_own(client: Client, group: str) -> Non
     assert await code_of(refused) is ErrorCode.INVALID_CONFIG
 
 
+async def test_an_empty_client_id_is_not_all_of_a_user_s(client: Client) -> None:
+    limit = client.admin.alter_quotas(user="bob", client_id="", set={"producer_byte_rate": 1.0})
+    assert await code_of(limit) is ErrorCode.INVALID_REQUEST
+
+
 async def test_a_leader_says_how_far_the_replicas_are(client: Client, topic: str) -> None:
     await client.admin.create_topic(topic, partitions=2)
     await write(client, topic, numbered(3), partition=1)

@@ -179,7 +179,11 @@ def _compile_template(argument: str) -> Formatter:
 
     if not argument.startswith("@"):
         return compile_template(argument)
-    return compile_template(Path(argument[1:]).read_text("utf-8", "surrogateescape"))
+    try:
+        text = Path(argument[1:]).read_text("utf-8", "surrogateescape")
+    except OSError as error:
+        raise click.UsageError(f"--template {argument}: {error.strerror}") from None
+    return compile_template(text)
 
 
 async def _consume(client: Client, plan: Plan) -> None:

@@ -76,6 +76,7 @@ def test_the_version_is_the_packages(capsys: pytest.CaptureFixture[str]) -> None
         (["group", "reset", "g", "--to", "end", "--topic", ""], "it is empty: is a variable"),
         (["txn", "abort", "--topic", ""], "it is empty: is a variable"),
         (["quota", "set", "--user", "u", "--client", "", "--fetch", "1"], "it is empty: is a"),
+        (["consume", "t", "--template", "@/nowhere"], "@/nowhere: No such file or directory"),
         (["bench", "-c", "=os"], "'=os' is not KEY=VALUE"),
         (["bench", "--against-config", "flush"], "'flush' is not KEY=VALUE"),
         (["topic", "add-partitions", "t"], "say either --add N or --total N"),

@@ -133,7 +133,7 @@ class ClusterFacts:
     def broker_rows(self) -> list[dict[str, Json]]:
         known = {broker.node_id: broker for broker in self.description.brokers}
         leaders = Counter(partition.leader for _, partition in self.partitions())
-        replicas = Counter(n for _, partition in self.partitions() for n in partition.replicas)
+        replicas = Counter(n for at, each in self.partitions() for n in self._voters(at, each))
         lags = self._largest_lags()
         return [
             {

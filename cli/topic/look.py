@@ -1,10 +1,12 @@
 """List and describe topics."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
-from typing import TypeVar
+from typing import Final, TypeVar
 
 import click
+import trio
 
 from tidemark.cli.arguments import Name
 from tidemark.cli.configs import config_row, config_section
@@ -27,12 +29,15 @@ from tidemark.client import (
     ConfigEntry,
     PartitionReplicas,
     ReplicaStanding,
+    RequestError,
     TopicDescription,
     TopicPartition,
 )
 from tidemark.protocol.types import NodeId
 
 Command = TypeVar("Command", bound=Callable[..., None])
+
+_PATIENCE_SECONDS: Final = 5.0
 
 _PARTITIONS = (
     Column("partition"),
@@ -67,13 +72,16 @@ _COMPACTIONS = (
 @talks_to_brokers
 @click.pass_obj
 def list_(session: Session, internal: bool, form: Form) -> None:
-    """List topics."""
-    topics = session.run(lambda client: client.admin.list_topics(internal=internal))
+    """List topics.
+
+    Observers do not count as replicas.
+    """
+    topics, observers = session.run(lambda client: _list(client, internal=internal))
     rows: list[dict[str, Json]] = [
         {
             "name": topic.name,
             "partitions": len(topic.partitions),
-            "replicas": topic.replication_factor,
+            "replicas": topic.replication_factor - observers.get(topic.name, 0),
             "internal": topic.is_internal,
             "topic_id": _topic_id(topic),
         }
@@ -87,6 +95,27 @@ def list_(session: Session, internal: bool, form: Form) -> None:
         Column("topic_id", wide=True),
     ]
     print_rows(rows, columns, form)
+
+
+async def _list(
+    client: Client, *, internal: bool
+) -> tuple[Sequence[TopicDescription], Mapping[str, int]]:
+    """The topics, and how many observers there are of the first partition of each that has some.
+
+    Metadata count observers among the replicas, and never among those in sync: of most topics there
+    is nothing to be asked.
+    """
+    topics = await client.admin.list_topics(internal=internal)
+    asked = [
+        TopicPartition(topic.name, first.partition)
+        for topic in topics
+        for first in topic.partitions[:1]
+        if first.leader is not None and len(first.in_sync) < len(first.replicas)
+    ]
+    with trio.move_on_after(_PATIENCE_SECONDS), suppress(OSError, RequestError):
+        found = await client.admin.describe_replicas(asked)
+        return topics, {at.topic: len(each.observers) for at, each in found.items()}
+    return topics, {}
 
 
 def _topic_id(topic: TopicDescription) -> str | None:

@@ -112,6 +112,7 @@ def test_an_observer_is_shown_with_its_staleness_and_not_missed_among_those_in_s
     assert told.verdict() == HEALTHY
     (row,) = told.partition_rows()
     assert (row["replicas"], row["observers"]) == ([ONE, TWO], {"3": 120})
+    assert [row["replicas"] for row in told.broker_rows()] == [1, 1, 0]
 
 
 def test_a_partition_that_refuses_writes_is_worse_than_one_that_lacks_a_replica() -> None:

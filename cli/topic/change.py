@@ -10,27 +10,38 @@ from tidemark.cli.session import Session, talks_to_brokers
 from tidemark.client import Client, ErrorCode, RequestError, TopicPartition
 
 
-def _parse_observers(
-    _: click.Context, __: click.Parameter, value: str | None
-) -> int | tuple[int, ...] | None:
+class _Observers(click.ParamType):  # type: ignore[type-arg]  # not generic in click 8.1
     """A number of observers, or the numbers of brokers."""
-    if value is None:
-        return None
-    try:
-        if "," in value:
-            return tuple(int(each) for each in value.split(",") if each.strip())
-        return int(value)
-    except ValueError:
-        raise click.BadParameter(
-            f"{value!r} is neither a number of observers nor brokers, as in 4,5"
-        ) from None
+
+    name = "observers"
+
+    def convert(
+        self, value: str, param: click.Parameter | None, ctx: click.Context | None
+    ) -> int | tuple[int, ...]:
+        numbers = [each.strip() for each in value.split(",") if each.strip()]
+        if not numbers or not all(map(_is_number, numbers)):
+            self.fail(
+                f"{value!r} is neither a number of observers nor brokers, as in 4,5", param, ctx
+            )
+        found = tuple(Whole(0).convert(each, param, ctx) for each in numbers)
+        return found if "," in value else found[0]
+
+
+def _is_number(text: str) -> bool:
+    return text.isascii() and text.isdigit()
 
 
 async def _name_observers(client: Client, topic: str, brokers: tuple[int, ...]) -> None:
     description = await client.admin.describe_topic(topic)
-    await client.admin.set_observers(
-        {TopicPartition(topic, p.partition): brokers for p in description.partitions}
-    )
+    observers = {TopicPartition(topic, p.partition): brokers for p in description.partitions}
+    try:
+        await client.admin.set_observers(observers)
+    except RequestError as error:
+        raise RequestError(
+            error.code,
+            f"topic {topic} is created, though not all of it is observed: {error.message}; "
+            "`tidemark replica add --observer` names others",
+        ) from error
 
 
 @click.command()
@@ -44,13 +55,13 @@ async def _name_observers(client: Client, topic: str, brokers: tuple[int, ...]) 
 @click.option(
     "-r",
     "--replicas",
-    type=Whole(1),
+    type=Whole(1, bits=16),
     help="Replicas of each partition; the broker's default if not given.",
 )
 @click.option(
     "--observers",
     metavar="N|BROKERS",
-    callback=_parse_observers,
+    type=_Observers(),
     help="How many observers each partition gets: copies to be read from, without a vote. Or which "
     "brokers observe, as in 4,5 (one alone as 4,).",
 )

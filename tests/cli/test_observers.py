@@ -23,3 +23,12 @@ def test_observers_do_not_count_as_replicas(command: Command) -> None:
     assert topic["replicas"] == 2
     held = json.loads(command("cluster", "status", "-o", "json").out)["brokers"]
     assert sum(row["replicas"] for row in held) == 2
+
+
+@pytest.mark.usefixtures("cluster")
+def test_a_topic_that_cannot_be_observed_is_said_to_be_there(command: Command) -> None:
+    refused = command("topic", "create", "t", "-p", "1", "-r", "1", "--observers", "9,")
+    assert (refused.status, refused.err.count("\n")) == (1, 1)
+    assert "topic t is created, though not all of it is observed" in refused.err
+    assert "there is no broker 9" in refused.err
+    assert command("topic", "describe", "t").status == 0

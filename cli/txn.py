@@ -1,14 +1,13 @@
 """`tidemark txn`: what transactions are open, and ending those that should not be."""
 
 import time
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Final
 
 import click
 
 from tidemark.cli.arguments import Name
 from tidemark.cli.confirm import confirm, dry_run_option, yes_option
-from tidemark.cli.lookup import partitions_of
 from tidemark.cli.numbers import Whole
 from tidemark.cli.output import (
     Column,
@@ -25,6 +24,7 @@ from tidemark.cli.verbs import Verbs
 from tidemark.client import (
     Client,
     HangingTransaction,
+    TopicDescription,
     TopicPartition,
     TransactionDescription,
     TransactionListing,
@@ -88,8 +88,8 @@ async def _look(client: Client, states: tuple[str, ...]) -> list[dict[str, Json]
     if known or not states:
         rows += await _listed_rows(client, known)
     if not states or _HANGS in states:
-        partitions = await _partitions(client)
-        hanging = await client.admin.find_hanging_transactions(partitions)
+        topics = await client.admin.list_topics(internal=True)
+        hanging = await client.admin.find_hanging_transactions(led_partitions(topics))
         rows += [_hanging_row(each) for each in hanging]
     return rows
 
@@ -102,12 +102,23 @@ async def _listed_rows(client: Client, states: Sequence[str]) -> list[dict[str, 
     return [_listed_row(each, described.get(each.transactional_id)) for each in listed]
 
 
-async def _partitions(client: Client, topic: str | None = None) -> list[TopicPartition]:
-    if topic is None:
-        topics = await client.admin.list_topics(internal=True)
-    else:
-        topics = await client.admin.describe_topics([topic])
-    return [at for each in topics for at in partitions_of(each)]
+def led_partitions(
+    topics: Iterable[TopicDescription], partition: int | None = None
+) -> list[TopicPartition]:
+    """Those that somebody leads, perhaps of this number alone; the others are warned of. They would
+    be waited for, and what hangs elsewhere not be told."""
+    led: list[TopicPartition] = []
+    others: list[TopicPartition] = []
+    for topic in topics:
+        for each in topic.partitions:
+            if partition in (None, each.partition):
+                known = others if each.leader is None else led
+                known.append(TopicPartition(topic.name, each.partition))
+    if others:
+        more = f" and {len(others) - 1} more" if others[1:] else ""
+        what = f"tidemark: without a leader, {others[0]}{more} cannot be searched for what hangs"
+        click.echo(what, err=True)
+    return led
 
 
 def _listed_row(
@@ -224,6 +235,7 @@ def abort(
             session.run(lambda client: client.admin.fence_producer(transactional_id))
             notice("aborted")
         return
+    assert topic is not None
     hanging = session.run(lambda client: _find(client, topic, partition, producer))
     if not hanging:
         where = topic if partition is None else f"{topic}-{partition}"
@@ -238,12 +250,15 @@ def abort(
 
 
 async def _find(
-    client: Client, topic: str | None, partition: int | None, producer: int | None
+    client: Client, topic: str, partition: int | None, producer: int | None
 ) -> list[HangingTransaction]:
-    places = [at for at in await _partitions(client, topic) if partition in (None, at.partition)]
-    if not places:
+    description = await client.admin.describe_topic(topic)
+    if partition is not None and all(
+        each.partition != partition for each in description.partitions
+    ):
         raise TidemarkError(f"{topic} has no partition {partition}")
-    found = await client.admin.find_hanging_transactions(places)
+    led = led_partitions([description], partition)
+    found = await client.admin.find_hanging_transactions(led)
     return [each for each in found if producer in (None, each.producer_id)]
 
 

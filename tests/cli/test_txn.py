@@ -2,13 +2,17 @@
 
 import json
 import re
+import uuid
 
 import pytest
 from confluent_kafka import KafkaException
 
 from tests.cli.conftest import Command
 from tests.clients.transactions import producer, read, send
+from tidemark.cli.txn import led_partitions
+from tidemark.client import PartitionDescription, TopicDescription, TopicPartition
 from tidemark.protocol.records.records import Record, encode_batch
+from tidemark.protocol.types import Epoch, NodeId
 from tidemark.testing import BlockingCluster
 
 
@@ -101,3 +105,30 @@ def _hang(cluster: BlockingCluster, topic: str) -> None:
         is_transactional=True,
     )
     cluster._run_sync(replica.append_own, batch)
+
+
+def test_a_partition_that_nobody_leads_is_not_waited_for(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    def partition(number: int, leader: NodeId | None) -> PartitionDescription:
+        one = NodeId(1)
+        return PartitionDescription(
+            partition=number,
+            leader=leader,
+            leader_epoch=Epoch(0),
+            replicas=(one,),
+            in_sync=(one,),
+        )
+
+    topic = TopicDescription(
+        name="t",
+        topic_id=uuid.UUID(int=1),
+        is_internal=False,
+        partitions=(partition(0, NodeId(1)), partition(1, None), partition(2, None)),
+    )
+    assert led_partitions([topic]) == [TopicPartition("t", 0)]
+    assert capsys.readouterr().err == (
+        "tidemark: without a leader, t-1 and 1 more cannot be searched for what hangs\n"
+    )
+    assert led_partitions([topic], 0) == [TopicPartition("t", 0)]
+    assert capsys.readouterr().err == ""

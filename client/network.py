@@ -189,7 +189,7 @@ class Network:
         """A broker of the view; BROKER_NOT_AVAILABLE if it is not in it."""
         broker = self.view.brokers.get(node_id)
         if broker is None:
-            raise RequestError(ErrorCode.BROKER_NOT_AVAILABLE, f"there is no broker {node_id}")
+            raise RequestError(ErrorCode.BROKER_NOT_AVAILABLE, f"no broker {node_id} is up")
         return broker
 
     def leader(self, topic_partition: TopicPartition) -> BrokerDescription:

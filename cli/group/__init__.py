@@ -2,8 +2,9 @@
 
 import click
 
-from tidemark.cli.group.change import alter, delete, reset
+from tidemark.cli.group.change import alter, delete
 from tidemark.cli.group.look import describe, list_
+from tidemark.cli.group.reset import reset
 from tidemark.cli.verbs import Verbs
 
 

@@ -3,7 +3,8 @@
 import click
 
 from tidemark.cli.topic.change import add_partitions, alter, create, delete
-from tidemark.cli.topic.look import describe, list_
+from tidemark.cli.topic.listing import list_
+from tidemark.cli.topic.look import describe
 from tidemark.cli.topic.trim import trim
 from tidemark.cli.verbs import Verbs
 

@@ -1,12 +1,9 @@
-"""List and describe topics."""
+"""Describe topics."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Final, TypeVar
 
 import click
-import trio
 
 from tidemark.cli.arguments import Name
 from tidemark.cli.configs import config_row, config_section
@@ -19,25 +16,20 @@ from tidemark.cli.output import (
     Json,
     Section,
     output_option,
-    print_rows,
     print_sections,
 )
 from tidemark.cli.session import Session, talks_to_brokers
+from tidemark.cli.topic.listing import topic_id
 from tidemark.client import (
     Client,
     CompactionProgress,
     ConfigEntry,
     PartitionReplicas,
     ReplicaStanding,
-    RequestError,
     TopicDescription,
     TopicPartition,
 )
 from tidemark.protocol.types import NodeId
-
-Command = TypeVar("Command", bound=Callable[..., None])
-
-_PATIENCE_SECONDS: Final = 5.0
 
 _PARTITIONS = (
     Column("partition"),
@@ -66,63 +58,6 @@ _COMPACTIONS = (
 )
 
 
-@click.command("list")
-@click.option("-i", "--internal", is_flag=True, help="Include the cluster's internal topics.")
-@output_option
-@talks_to_brokers
-@click.pass_obj
-def list_(session: Session, internal: bool, form: Form) -> None:
-    """List topics.
-
-    Observers do not count as replicas.
-    """
-    topics, observers = session.run(lambda client: _list(client, internal=internal))
-    rows: list[dict[str, Json]] = [
-        {
-            "name": topic.name,
-            "partitions": len(topic.partitions),
-            "replicas": topic.replication_factor - observers.get(topic.name, 0),
-            "internal": topic.is_internal,
-            "topic_id": _topic_id(topic),
-        }
-        for topic in topics
-    ]
-    columns = [
-        Column("name"),
-        Column("partitions"),
-        Column("replicas"),
-        Column("internal", wide=True),
-        Column("topic_id", wide=True),
-    ]
-    print_rows(rows, columns, form)
-
-
-async def _list(
-    client: Client, *, internal: bool
-) -> tuple[Sequence[TopicDescription], Mapping[str, int]]:
-    """The topics, and how many observers there are of the first partition of each that has some.
-
-    Metadata count observers among the replicas, and never among those in sync: of most topics there
-    is nothing to be asked.
-    """
-    topics = await client.admin.list_topics(internal=internal)
-    asked = [
-        TopicPartition(topic.name, first.partition)
-        for topic in topics
-        for first in topic.partitions[:1]
-        if first.leader is not None and len(first.in_sync) < len(first.replicas)
-    ]
-    with trio.move_on_after(_PATIENCE_SECONDS), suppress(OSError, RequestError):
-        found = await client.admin.describe_replicas(asked)
-        return topics, {at.topic: len(each.observers) for at, each in found.items()}
-    return topics, {}
-
-
-def _topic_id(topic: TopicDescription) -> str | None:
-    """None for brokers that have no topic ids."""
-    return str(topic.topic_id) if topic.topic_id.int else None
-
-
 @click.command()
 @click.argument("name", type=Name(), metavar="TOPIC")
 @output_option
@@ -138,7 +73,7 @@ def describe(session: Session, name: str, form: Form) -> None:
     durability = describe_durability({entry.name: entry.value for entry in configs})
     everything: dict[str, Json] = {
         "name": name,
-        "topic_id": _topic_id(description),
+        "topic_id": topic_id(description),
         "internal": description.is_internal,
         "replicas": facts.replication_factor,
         "durability": durability,

@@ -1,7 +1,6 @@
 """Delete the records before a place in a topic's partitions."""
 
-from collections.abc import Callable, Sequence
-from typing import TypeVar
+from collections.abc import Sequence
 
 import click
 
@@ -14,8 +13,6 @@ from tidemark.cli.session import Session, talks_to_brokers
 from tidemark.client import Client, Start, TopicPartition
 from tidemark.protocol.errors import TidemarkError
 from tidemark.protocol.types import Offset
-
-Command = TypeVar("Command", bound=Callable[..., None])
 
 
 @click.command()

@@ -13,22 +13,19 @@ import select
 class Bell:
     """Of one epoll set, for as long as the process has it."""
 
-    __slots__ = ("_descriptor", "is_heeded")
+    __slots__ = ("_descriptor", "is_asleep")
 
     def __init__(self, epoll: select.epoll) -> None:
         self._descriptor = os.eventfd(0, os.EFD_NONBLOCK | os.EFD_CLOEXEC)
         # At the edge: each ring is an event, whether or not anybody has read the one before.
         epoll.register(self._descriptor, select.EPOLLIN | select.EPOLLET)
-        self.is_heeded = False
+        self.is_asleep = False
         """Whether the loop sleeps, or is about to. Set before it looks for the last time, and so
         before whoever says something later looks here."""
 
-    def fileno(self) -> int:
-        return self._descriptor
-
     def ring(self) -> None:
         """Wake the loop if it sleeps. From any thread, once there is something to be heard."""
-        if self.is_heeded:
+        if self.is_asleep:
             os.eventfd_write(self._descriptor, 1)
 
     def close(self) -> None:

@@ -103,14 +103,14 @@ class Reactor:
     async def _sleep(self) -> None:
         """Until somebody is ready, or something was told; at least for as long as other tasks
         have their turn."""
-        self._bell.is_heeded = True
+        self._bell.is_asleep = True
         try:
             if self._turn.is_behind:
                 await trio.lowlevel.checkpoint()
             else:
                 await trio.lowlevel.wait_readable(self._epoll.fileno())
         finally:
-            self._bell.is_heeded = False
+            self._bell.is_asleep = False
 
     def _serve(self) -> None:
         """Serve who is ready, and then who has become ready meanwhile: requests of a burst that

@@ -99,7 +99,7 @@ MUTATIONS = (
     Mutation(
         name="a loop that sleeps is woken by what the disk's thread tells",
         file="broker/network/bell.py",
-        old="        if self.is_heeded:\n",
+        old="        if self.is_asleep:\n",
         new="        if False:\n",
         killed_by="tests/broker/network/test_reactor.py"
         "::test_a_loop_that_sleeps_is_woken_by_what_a_thread_tells",
@@ -107,7 +107,7 @@ MUTATIONS = (
     Mutation(
         name="it is to be woken from before it looks for the last time",
         file="broker/network/reactor.py",
-        old="""        self._bell.is_heeded = True
+        old="""        self._bell.is_asleep = True
         try:
             if self._turn.is_behind:
                 await trio.lowlevel.checkpoint()
@@ -120,7 +120,7 @@ MUTATIONS = (
             else:
                 waiting = trio.lowlevel.wait_readable(self._epoll.fileno())
                 trio.lowlevel.current_trio_token().run_sync_soon(
-                    lambda: setattr(self._bell, "is_heeded", True)
+                    lambda: setattr(self._bell, "is_asleep", True)
                 )
                 await waiting
 """,

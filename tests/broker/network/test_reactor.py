@@ -167,7 +167,7 @@ async def test_what_is_told_while_others_are_served_is_heard_though_no_more_come
 
     def serve(events: int) -> None:
         ours.recv(1)
-        assert not reactor._bell.is_heeded
+        assert not reactor._bell.is_asleep
         turn.tell(heard.set)
 
     with ours, theirs:
@@ -210,7 +210,7 @@ def test_who_is_served_is_the_only_one_though_threads_have_told_something(
 ) -> None:
     reactor, said = Reactor(Turn()), list[bool]()
     reactor._until = math.inf
-    reactor._bell.is_heeded = True
+    reactor._bell.is_asleep = True
     ours, theirs = socket.socketpair()
     with ours, theirs:
         theirs.send(b"x")

@@ -61,6 +61,15 @@ def refused(folder: Path, *arguments: str) -> tuple[int, list[str]]:
     return outcome(command(*arguments), directory=folder)
 
 
+@pytest.fixture
+def hangups_are_heard() -> Iterator[None]:
+    """Where tests are to outlive their terminal, the brokers that they start would, too."""
+    before = signal.signal(signal.SIGHUP, signal.SIG_DFL)
+    yield
+    signal.signal(signal.SIGHUP, before)
+
+
+@pytest.mark.usefixtures("hangups_are_heard")
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP])
 def test_a_signal_stops_it_in_order(tmp_path: Path, number: signal.Signals) -> None:
     with running(tmp_path, *FREE_PORTS) as (process, ready):

@@ -6,7 +6,7 @@ import click
 from tidemark.cli.configs import config_row, config_section
 from tidemark.cli.numbers import Whole
 from tidemark.cli.output import Form, notice, output_option, print_sections
-from tidemark.cli.pairs import config_option, require_changes, unset_option
+from tidemark.cli.pairs import changes_options, require_changes
 from tidemark.cli.session import Session, talks_to_brokers
 
 _broker_argument = click.argument("node_id", type=Whole(0), metavar="[BROKER]", required=False)
@@ -34,9 +34,7 @@ def describe(session: Session, node_id: int | None, form: Form) -> None:
 
 @click.command()
 @_broker_argument
-@config_option("Set a config; repeatable.")
-@unset_option
-@click.option("--dry-run", is_flag=True, help="Only check whether it could be done.")
+@changes_options("Set a config; repeatable.")
 @talks_to_brokers
 @click.pass_obj
 def alter(

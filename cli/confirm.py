@@ -8,6 +8,9 @@ yes_option = click.option("-y", "--yes", is_flag=True, help="Do not ask for conf
 dry_run_option = click.option(
     "--dry-run", is_flag=True, help="Show what would change, and change nothing."
 )
+check_only_option = click.option(
+    "--dry-run", is_flag=True, help="Only check whether it could be done."
+)
 
 
 def confirm(question: str, *, yes: bool, dry_run: bool) -> bool:

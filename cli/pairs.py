@@ -8,6 +8,8 @@ from typing import TypeVar
 
 import click
 
+from tidemark.cli.confirm import check_only_option
+
 Command = TypeVar("Command", bound=Callable[..., None])
 
 
@@ -37,9 +39,20 @@ def config_option(help: str) -> Callable[[Command], Command]:
     )
 
 
-unset_option = click.option(
-    "-d", "--unset", multiple=True, metavar="KEY", help="Reset a config to its default; repeatable."
-)
+def changes_options(help: str) -> Callable[[Command], Command]:
+    """What configs are changed by: `--config`, `--unset` and `--dry-run`."""
+    unset = click.option(
+        "-d",
+        "--unset",
+        multiple=True,
+        metavar="KEY",
+        help="Reset a config to its default; repeatable.",
+    )
+
+    def add(command: Command) -> Command:
+        return config_option(help)(unset(check_only_option(command)))
+
+    return add
 
 
 def require_changes(configs: Mapping[str, str], unset: Collection[str]) -> None:

@@ -7,7 +7,7 @@ import click
 from tidemark.cli.arguments import Name
 from tidemark.cli.group.choices import Choice, parse_choice
 from tidemark.cli.output import notice
-from tidemark.cli.pairs import config_option, require_changes, unset_option
+from tidemark.cli.pairs import changes_options, require_changes
 from tidemark.cli.session import Session, talks_to_brokers
 from tidemark.client import Client
 from tidemark.protocol.errors import TidemarkError
@@ -57,9 +57,7 @@ async def _delete_commits(client: Client, group: str, chosen: Sequence[Choice]) 
 
 @click.command()
 @click.argument("name", type=Name(), metavar="GROUP")
-@config_option("Set a config, as in consumer.session.timeout.ms=60000; repeatable.")
-@unset_option
-@click.option("--dry-run", is_flag=True, help="Only check whether it could be done.")
+@changes_options("Set a config, as in consumer.session.timeout.ms=60000; repeatable.")
 @talks_to_brokers
 @click.pass_obj
 def alter(

@@ -3,9 +3,10 @@
 import click
 
 from tidemark.cli.arguments import Name
+from tidemark.cli.confirm import check_only_option
 from tidemark.cli.numbers import WHOLE_MAX, Whole
 from tidemark.cli.output import notice
-from tidemark.cli.pairs import config_option, require_changes, unset_option
+from tidemark.cli.pairs import changes_options, config_option, require_changes
 from tidemark.cli.session import Session, talks_to_brokers
 from tidemark.client import Client, ErrorCode, RequestError, TopicPartition
 
@@ -67,7 +68,7 @@ async def _name_observers(client: Client, topic: str, brokers: tuple[int, ...]) 
 )
 @config_option("A config of the topic, as in flush=os; repeatable.")
 @click.option("--if-not-exists", is_flag=True, help="Do not fail if the topic exists.")
-@click.option("--dry-run", is_flag=True, help="Only check whether it could be done.")
+@check_only_option
 @talks_to_brokers
 @click.pass_obj
 def create(
@@ -108,9 +109,7 @@ def create(
 
 @click.command()
 @click.argument("name", type=Name(), metavar="TOPIC")
-@config_option("Set a config; repeatable.")
-@unset_option
-@click.option("--dry-run", is_flag=True, help="Only check whether it could be done.")
+@changes_options("Set a config; repeatable.")
 @talks_to_brokers
 @click.pass_obj
 def alter(
@@ -128,7 +127,7 @@ def alter(
 @click.argument("name", type=Name(), metavar="TOPIC")
 @click.option("-n", "--add", type=Whole(1), help="How many to add.")
 @click.option("--total", type=Whole(1), help="Or how many there are to be in total.")
-@click.option("--dry-run", is_flag=True, help="Only check whether it could be done.")
+@check_only_option
 @talks_to_brokers
 @click.pass_obj
 def add_partitions(

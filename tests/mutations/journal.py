@@ -97,63 +97,6 @@ MUTATIONS = (
         "::test_where_nothing_follows_the_journal_notes_that_all_is_synced",
     ),
     Mutation(
-        name="a loop that sleeps is woken by what the disk's thread tells",
-        file="broker/network/bell.py",
-        old="        if self.is_asleep:\n",
-        new="        if False:\n",
-        killed_by="tests/broker/network/test_reactor.py"
-        "::test_a_loop_that_sleeps_is_woken_by_what_a_thread_tells",
-    ),
-    Mutation(
-        name="it is to be woken from before it looks for the last time",
-        file="broker/network/reactor.py",
-        old="""        self._bell.is_asleep = True
-        try:
-            if self._turn.is_behind:
-                await trio.lowlevel.checkpoint()
-            else:
-                await trio.lowlevel.wait_readable(self._epoll.fileno())
-""",
-        new="""        try:
-            if self._turn.is_behind:
-                await trio.lowlevel.checkpoint()
-            else:
-                waiting = trio.lowlevel.wait_readable(self._epoll.fileno())
-                trio.lowlevel.current_trio_token().run_sync_soon(
-                    lambda: setattr(self._bell, "is_asleep", True)
-                )
-                await waiting
-""",
-        killed_by="tests/broker/network/test_reactor.py"
-        "::test_what_is_told_just_before_the_loop_sleeps_wakes_it",
-    ),
-    Mutation(
-        name="a loop that is awake looks at what was told before it sleeps",
-        file="broker/network/turn.py",
-        old="        return bool(self._after or self._last or self._told)\n",
-        new="        return bool(self._after or self._last)\n",
-        killed_by="tests/broker/network/test_reactor.py"
-        "::test_what_is_told_while_others_are_served_is_heard_though_no_more_comes",
-    ),
-    Mutation(
-        name="what was told to a loop that has ended is heard",
-        file="broker/network/turn.py",
-        old="            self._wake = None\n            self.hear()\n",
-        new="            self._wake = None\n",
-        killed_by="tests/broker/network/test_turn.py"
-        "::test_who_has_turns_begin_is_woken_by_what_is_told_and_by_nothing_afterwards",
-    ),
-    Mutation(
-        name="who wakes the loop is no client",
-        file="broker/network/reactor.py",
-        old="                    if on_ready is None:\n                        continue\n"
-        "                    if descriptor != self._latest:\n",
-        new="                    on_ready = on_ready or (lambda mask: None)\n"
-        "                    if descriptor != self._latest:\n",
-        killed_by="tests/broker/network/test_reactor.py"
-        "::test_who_is_served_is_the_only_one_though_threads_have_told_something",
-    ),
-    Mutation(
         name="a disk writer that breaks by a mistake is the end, too",
         file="broker/replicas/writer_thread.py",
         old="            self._call_in_loop(partial(self._failed, broken))\n",

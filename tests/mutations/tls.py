@@ -37,22 +37,6 @@ MUTATIONS = (
         "::test_others_are_served_while_a_part_of_a_request_waits_behind_unread_answers",
     ),
     Mutation(
-        name="a turn without an end is interrupted",
-        file="broker/network/turn.py",
-        old="            for _ in range(_ROUNDS_MAX):\n",
-        new="            while True:\n",
-        killed_by="tests/broker/network/test_turn.py"
-        "::test_what_puts_itself_off_for_ever_goes_on_in_the_next_turn",
-    ),
-    Mutation(
-        name="and goes on though nobody is ready",
-        file="broker/network/reactor.py",
-        old="            if self._turn.is_behind:\n",
-        new="            if False:\n",
-        killed_by="tests/broker/network/test_reactor.py"
-        "::test_what_a_turn_has_left_is_done_though_nobody_is_ready",
-    ),
-    Mutation(
         name="the rest of what has come is taken without asking for more",
         file=_STREAM,
         old="        if self.may_receive <= 0:\n",

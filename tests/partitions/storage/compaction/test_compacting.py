@@ -8,7 +8,6 @@ from tests.partitions.storage.compaction.keyed import (
     AT_ONCE,
     DIRECTORY,
     NOW_MS,
-    SETTINGS,
     batches,
     compact,
     keyed_batch,
@@ -22,7 +21,6 @@ from tests.partitions.storage.compaction.keyed import (
 from tests.partitions.storage.searches import find_timestamp, max_timestamp
 from tidemark.partitions.storage.compaction.settings import CompactionLimits, CompactionSettings
 from tidemark.partitions.storage.inspect import verify
-from tidemark.partitions.storage.log import Log
 from tidemark.protocol.errors import StorageError
 from tidemark.protocol.records.compression import Compression
 from tidemark.protocol.records.gaps import is_gap
@@ -386,19 +384,6 @@ def test_a_record_is_left_alone_for_the_smallest_lag() -> None:
     assert compact(files, log, lagging, now_ms=1501) is not None
 
 
-def test_when_a_log_was_last_compacted_is_known_to_its_next_opening() -> None:
-    files, log = new_log()
-    put(log, (b"a", b"1"), (b"a", b"2"))
-    seal(log)
-    assert log.cleaned_ms is None
-    files.now_ms = 2000
-    assert compact(files, log) is not None
-    files.now_ms = 3000
-    end_offset = log.close()
-    log = Log.open(files, DIRECTORY, SETTINGS, recovery_point=end_offset)
-    assert log.cleaned_ms == 2000
-
-
 def test_the_largest_lag_makes_it_due_whatever_its_share() -> None:
     files, log = new_log()
     overdue = CompactionSettings(min_cleanable_dirty_ratio=1.0, max_compaction_lag_ms=500)
@@ -444,28 +429,6 @@ def test_a_log_without_dirt_is_not_looked_at() -> None:
     seal(log)
     assert compact(files, log) is not None
     assert compact(files, log) is None
-
-
-def test_a_start_knows_what_is_clean() -> None:
-    files, log = new_log()
-    put(log, (b"a", b"1"))
-    seal(log)
-    compact(files, log)
-    end = log.close()
-    again = Log.open(files, DIRECTORY, SETTINGS, recovery_point=end)
-    assert again.cleaned_to == 1
-    assert compact(files, again) is None
-
-
-def test_without_that_file_all_is_dirty_again() -> None:
-    files, log = new_log()
-    put(log, (b"a", b"1"))
-    seal(log)
-    compact(files, log)
-    files.remove(f"{DIRECTORY}/compacted")
-    again = Log.open(files, DIRECTORY, SETTINGS, recovery_point=log.close())
-    assert again.cleaned_to == 0
-    assert compact(files, again) is not None
 
 
 # Beside it

@@ -24,13 +24,18 @@ from tidemark.partitions.storage.refusals import NO_ROOM, was_not_asked, was_not
 
 ROOM_RETRY_SECONDS: Final = 0.2
 NOTE_SECONDS: Final = 0.002
-"""So long is waited for the next group before the journal notes that all is synced."""
+"""So long is waited for the next group before the journal notes that all is synced, and says what
+was put off."""
 
 Failed = Callable[[OSError], None]
 
 
 class WriteAheadJournal(Protocol):
-    """The journal, as far as it is needed here. Both block, and raise `OSError`."""
+    """The journal, as far as it is needed here. `write` and `sync` block, and raise `OSError`."""
+
+    def put_off(self, records: Sequence[JournalRecord]) -> bool:
+        """Whether these are left to the next `write`."""
+        ...
 
     def write(self, records: Sequence[JournalRecord], *, synced: bool) -> object: ...
     def sync(self, *, notes: bool) -> None: ...
@@ -101,19 +106,26 @@ class WriterThread:
         while group is not None:
             started = time.perf_counter()
             try:
-                self._sync_files(group)
-                with self.using_journal:
-                    write = partial(self._journal.write, group.records, synced=True)
-                    self._insist(write, was_not_written)
-                    self._insist(partial(self._journal.sync, notes=False), was_not_asked)
+                self._write_group(group)
+                seconds = time.perf_counter() - started
+                # Before the loop hears: what it hands over then is older than what comes after it.
+                following = None if self._is_stopping else self._take()
+                self._call_in_loop(partial(self._written, group, seconds))
+                group = following or self._next_group()
             except OSError as error:
                 self._call_in_loop(partial(self._failed, error))
                 return
-            seconds = time.perf_counter() - started
-            # Before the loop hears: what it hands over then is older than what comes after it.
-            following = None if self._is_stopping else self._take()
-            self._call_in_loop(partial(self._written, group, seconds))
-            group = following or self._next_group()
+
+    def _write_group(self, group: CommitGroup) -> None:
+        self._sync_files(group)
+        with self.using_journal:
+            if not self._journal.put_off(group.records):
+                self._write_records(group.records)
+
+    def _write_records(self, records: Sequence[JournalRecord]) -> None:
+        write = partial(self._journal.write, records, synced=True)
+        self._insist(write, was_not_written)
+        self._insist(partial(self._journal.sync, notes=False), was_not_asked)
 
     def _sync_files(self, group: CommitGroup) -> None:
         if len(group.syncs) > 1:
@@ -124,7 +136,8 @@ class WriterThread:
             self._insist(sync.run, was_not_asked)
 
     def _next_group(self) -> CommitGroup | None:
-        """What is to be written next; the journal's note, meanwhile, if there is time.
+        """What is to be written next; what was put off and the journal's note, meanwhile, if there
+        is time.
 
         Not at once: the loop, which has just been told, would wait for the interpreter, and the
         next block says the same.
@@ -132,8 +145,20 @@ class WriterThread:
         with suppress(Empty):
             return self._groups.get(timeout=NOTE_SECONDS)
         with self.using_journal:
-            self._journal.note_synced()
+            self._catch_up()
         return self._groups.get()
+
+    def _catch_up(self) -> None:
+        """Have the journal say all that it has not yet said. Nothing depends on it: what cannot be
+        written now comes with the next group."""
+        try:
+            self._journal.write((), synced=True)
+        except OSError as error:
+            if not was_not_written(error):
+                raise
+            return
+        self._insist(partial(self._journal.sync, notes=False), was_not_asked)
+        self._journal.note_synced()
 
     def _insist(
         self, step: Callable[[], object], may_be_repeated: Callable[[OSError], bool]

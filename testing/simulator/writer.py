@@ -13,6 +13,7 @@ from tidemark.partitions.storage.journal.journal import Journal
 from tidemark.partitions.storage.journal.records import JournalRecord
 
 _RETRY_SECONDS: Final = 0.2
+_NOTE_SECONDS: Final = 0.002
 _Args = TypeVarTuple("_Args")
 
 
@@ -76,15 +77,19 @@ class Writer:
         except OSError as error:
             self._fail(error)
             return
-        try:
-            self._journal.write(group.records)
-        except OSError as error:
-            if error.errno == errno.ENOSPC:
-                self._owner.later(_RETRY_SECONDS, self._write, group)
-            else:
-                self._fail(error)
-            return
-        self._owner.later(self._owner.disk_seconds("sync"), self._sync, group)
+        then = self._sync
+        if self._journal.put_off(group.records):
+            then = self._done
+        else:
+            try:
+                self._journal.write(group.records)
+            except OSError as error:
+                if error.errno == errno.ENOSPC:
+                    self._owner.later(_RETRY_SECONDS, self._write, group)
+                else:
+                    self._fail(error)
+                return
+        self._owner.later(self._owner.disk_seconds("sync"), then, group)
         self._owner.moment("sync")
 
     def _sync(self, group: CommitGroup) -> None:
@@ -93,6 +98,9 @@ class Writer:
         except OSError as error:
             self._fail(error)
             return
+        self._done(group)
+
+    def _done(self, group: CommitGroup) -> None:
         while self._outputs and self._outputs[0].batch <= group.batch:
             self._owner.durable(self._outputs.popleft())
         self._untold.append(group)
@@ -100,9 +108,21 @@ class Writer:
         if following is None:
             while self._untold:
                 self._tell()
+            self._owner.later(_NOTE_SECONDS, self._catch_up)
         else:
             self._begin(following)
             self._owner.later(self._owner.disk_seconds("write"), self._tell)
+
+    def _catch_up(self) -> None:
+        """What was put off is written once nothing has come for a moment."""
+        if self._commits.is_writing or self._commits.error is not None:
+            return
+        try:
+            self._journal.write(())
+            self._journal.sync()
+        except OSError as error:
+            if error.errno != errno.ENOSPC:
+                self._fail(error)
 
     def _tell(self) -> None:
         if self._untold:

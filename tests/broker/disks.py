@@ -10,6 +10,7 @@ import trio
 
 from tidemark.broker.network.turn import Turn
 from tidemark.broker.replicas.disk import DiskWriter, open_disk_writer
+from tidemark.partitions.storage.journal.put_off import PutOff
 from tidemark.partitions.storage.journal.records import JournalRecord, RecordKind
 from tidemark.partitions.storage.state_db import PartitionKey
 
@@ -20,6 +21,11 @@ def record(number: int) -> JournalRecord:
     return JournalRecord(KEY, RecordKind.BATCHES, b"%d" % number)
 
 
+def large(number: int) -> JournalRecord:
+    """In place of batches that are large."""
+    return JournalRecord(KEY, RecordKind.SYNCED, b"%d" % number)
+
+
 class FakeJournal:
     """A journal whose sync can be held back, and can fail."""
 
@@ -27,14 +33,25 @@ class FakeJournal:
         self.groups = list[list[bytes]]()
         self.sync_disk = sync
         self.noted = threading.Event()
+        self._put_off = PutOff()
+        self.is_synced = True
+
+    def put_off(self, records: Sequence[JournalRecord]) -> bool:
+        return self._put_off.take_in(records)
 
     def write(self, records: Sequence[JournalRecord], *, synced: bool) -> None:
         assert synced, "as far as it can be in one call"
-        self.groups.append([bytes(record.payload) for record in records])
+        payloads = [bytes(record.payload) for record in self._put_off.before(records)]
+        self._put_off.clear()
+        if payloads:
+            self.groups.append(payloads)
+            self.is_synced = False
 
     def sync(self, *, notes: bool) -> None:
         assert not notes, "who waits is told first"
-        self.sync_disk()
+        if not self.is_synced:
+            self.sync_disk()
+            self.is_synced = True
 
     def note_synced(self) -> None:
         self.noted.set()

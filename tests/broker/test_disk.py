@@ -2,7 +2,7 @@
 
 import errno
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 
 import pytest
@@ -13,13 +13,16 @@ from tests.broker.disks import (
     FakeJournal,
     FakeSync,
     fail,
+    large,
     never,
     opened,
     record,
     wait,
 )
 from tidemark.broker.network.turn import Turn
+from tidemark.broker.replicas import writer_thread
 from tidemark.broker.replicas.disk import DiskWriter, open_disk_writer
+from tidemark.partitions.storage.journal.records import JournalRecord
 
 
 async def test_what_comes_during_a_sync_is_one_group() -> None:
@@ -272,3 +275,46 @@ async def test_a_thread_that_breaks_by_a_mistake_is_the_end_too() -> None:
             await disk.wait_failed()
     assert "a mistake" in str(errors[0])
     assert persisted == []
+
+
+async def test_what_may_be_said_later_comes_with_what_follows(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """The files of large batches are synced, and nothing else is waited for."""
+    monkeypatch.setattr(writer_thread, "NOTE_SECONDS", 60)
+    journal, told, written_before = FakeJournal(), list[int](), list[int]()
+    async with opened(journal) as disk:
+        for number in (1, 2):
+            sync = FakeSync(lambda: written_before.append(len(told)))
+            disk.write(number, [large(number)], told.append, syncs=[sync])
+            await disk.wait_durable(number)
+        assert (told, written_before, journal.groups) == ([1, 2], [0, 1], [])
+        disk.write(3, [record(3)], told.append)
+        await disk.wait_durable(3)
+    assert told == [1, 2, 3]
+    assert journal.groups == [[b"2", b"3"]]
+
+
+async def test_what_may_be_said_later_is_said_once_nothing_follows() -> None:
+    journal = FakeJournal()
+    async with opened(journal) as disk:
+        disk.write(1, [large(1)], lambda batch: None, syncs=[FakeSync(lambda: None)])
+        assert await trio.to_thread.run_sync(journal.noted.wait, 10)
+        assert journal.groups == [[b"1"]]
+        assert journal.is_synced
+
+
+@pytest.mark.parametrize("is_written", [False, True])
+async def test_what_could_be_said_later_and_fails_is_the_end(*, is_written: bool) -> None:
+    def break_down(records: Sequence[JournalRecord], *, synced: bool) -> None:
+        fail()
+
+    journal, errors, told = FakeJournal(fail), list[OSError](), list[int]()
+    if not is_written:
+        journal.write = break_down  # type: ignore[method-assign]  # the disk is broken
+    async with open_disk_writer(journal, turn=Turn(), failed=errors.append) as disk:
+        disk.write(1, [large(1)], told.append, syncs=[FakeSync(lambda: None)])
+        with trio.fail_after(30):
+            await disk.wait_failed()
+    assert told == [1], "it was on the disk"
+    assert errors == [disk.error]

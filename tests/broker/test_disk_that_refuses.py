@@ -3,6 +3,8 @@
 import errno
 import threading
 from collections.abc import Sequence
+from functools import partial
+from itertools import chain
 
 import trio
 import trio.testing
@@ -10,6 +12,7 @@ import trio.testing
 from tests.broker.disks import (
     FakeJournal,
     FakeSync,
+    large,
     make_quick,
     never,
     no_descriptor,
@@ -130,3 +133,25 @@ async def test_a_sync_that_cannot_be_begun_is_begun_later() -> None:
         await disk.wait_durable(2)
     assert persisted == [1, 2]
     assert journal.groups == [[b"1"], [b"2"]]
+
+
+async def test_what_may_be_said_later_does_not_wait_for_room() -> None:
+    """Nor does it ask for the reserve: nothing depends on it, and it comes with what follows."""
+    journal, told, tries = FillingJournal(), list[int](), threading.Semaphore(0)
+    journal.reserve, write = 0, journal.write
+
+    def count(records: Sequence[JournalRecord], *, synced: bool) -> None:
+        tries.release()
+        write(records, synced=synced)
+
+    journal.write = count  # type: ignore[method-assign]  # shows that it was tried
+    async with opened(journal) as disk:
+        disk.write(1, [large(1)], told.append, syncs=[FakeSync(lambda: None)])
+        assert await trio.to_thread.run_sync(partial(tries.acquire, timeout=10))
+        disk.write(2, [large(2)], told.append, syncs=[FakeSync(lambda: None)])
+        await disk.wait_durable(2)
+        journal.room = 2
+        disk.write(3, [record(3)], told.append)
+        await disk.wait_durable(3)
+    assert told == [1, 2, 3]
+    assert list(chain.from_iterable(journal.groups)) == [b"2", b"3"]

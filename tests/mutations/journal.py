@@ -91,8 +91,8 @@ MUTATIONS = (
     Mutation(
         name="the disk writer has the journal note it, once nothing follows",
         file="broker/replicas/writer_thread.py",
-        old="        with self.using_journal:\n            self._journal.note_synced()\n",
-        new="",
+        old="was_not_asked)\n        self._journal.note_synced()\n",
+        new="was_not_asked)\n",
         killed_by="tests/broker/test_disk.py"
         "::test_where_nothing_follows_the_journal_notes_that_all_is_synced",
     ),
@@ -202,10 +202,10 @@ MUTATIONS = (
     Mutation(
         name="what has come since is not taken before what was handed over",
         file="broker/replicas/writer_thread.py",
-        old="            following = None if self._is_stopping else self._take()\n"
-        "            self._call_in_loop(partial(self._written, group, seconds))\n",
-        new="            self._call_in_loop(partial(self._written, group, seconds))\n"
-        "            following = None if self._is_stopping else self._take()\n",
+        old="                following = None if self._is_stopping else self._take()\n"
+        "                self._call_in_loop(partial(self._written, group, seconds))\n",
+        new="                self._call_in_loop(partial(self._written, group, seconds))\n"
+        "                following = None if self._is_stopping else self._take()\n",
         killed_by="tests/broker/test_disk.py"
         "::test_what_has_come_since_is_not_taken_before_what_was_handed_over",
     ),
@@ -343,6 +343,60 @@ MUTATIONS = (
         new="\n",
         killed_by="journal/test_owner.py"
         "::test_a_journal_in_which_nothing_was_written_since_it_has_a_secret_is_not_lost",
+    ),
+    # What is said later
+    storage_rule(
+        "nothing waits but that large batches are synced",
+        "journal/put_off.py",
+        old="        if any(record.kind is not _SYNCED for record in records):\n"
+        "            return False\n",
+        new="",
+        killed_by="journal/test_put_off.py::test_all_else_is_written_at_once",
+    ),
+    storage_rule(
+        "a group of which only the sync is left does not wait",
+        "journal/put_off.py",
+        old="        if not records or self._groups",
+        new="        if self._groups",
+        killed_by="journal/test_put_off.py::test_all_else_is_written_at_once",
+    ),
+    storage_rule(
+        "what waits is written in front of what follows",
+        "journal/put_off.py",
+        old="[*self._newest.values(), *records]",
+        new="[*records, *self._newest.values()]",
+        killed_by="journal/test_put_off.py"
+        "::test_it_is_written_in_front_of_what_follows_the_newest_of_each_partition",
+    ),
+    storage_rule(
+        "no more than a few groups wait",
+        "journal/put_off.py",
+        old=" or self._groups >= GROUPS_MAX:\n",
+        new=":\n",
+        killed_by="journal/test_put_off.py::test_it_is_not_put_off_for_long",
+    ),
+    storage_rule(
+        "what waits and finds no room goes on waiting",
+        "journal/journal.py",
+        old="        records = self._put_off.before(records)\n",
+        new="        records = self._put_off.before(records)\n        self._put_off.clear()\n",
+        killed_by="journal/test_put_off.py::test_what_could_not_be_written_is_written_later",
+    ),
+    Mutation(
+        name="what waits is written once nothing follows",
+        file="broker/replicas/writer_thread.py",
+        old="            self._journal.write((), synced=True)\n",
+        new="            pass\n",
+        killed_by="tests/broker/test_disk.py"
+        "::test_what_may_be_said_later_is_said_once_nothing_follows",
+    ),
+    Mutation(
+        name="what waits and fails is the end, too",
+        file="broker/replicas/writer_thread.py",
+        old="            if not was_not_written(error):\n                raise\n"
+        "            return\n",
+        new="            return\n",
+        killed_by="tests/broker/test_disk.py::test_what_could_be_said_later_and_fails_is_the_end",
     ),
     # Redo
     storage_rule(

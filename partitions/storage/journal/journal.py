@@ -3,9 +3,9 @@
 The first page of the first file is an empty block for ever, and blocks begin at a file's second
 page: a journal of which a crash tore the only block would else look like one that was lost.
 
-`write` and `sync` are for one thread, the writer's. The files are few and of one size; one that is
-written over costs half of what a growing one does to sync. So the first is there before the first
-record comes, and each further one is to be made while the one before it is being filled
+`put_off`, `write` and `sync` are for one thread, the writer's. The files are few and of one size;
+one that is written over costs half of what a growing one does to sync. So the first is there before
+the first record comes, and each further one is to be made while the one before it is being filled
 (`wants_file`). When half of them are full, somebody else has to bring
 `state.db` and the segments up to a mark (`needs_checkpoint`); then those before the mark are free.
 If that takes its time there are more files for a while: the writer does not wait.
@@ -34,6 +34,7 @@ from tidemark.partitions.storage.journal.making import (
     stamp,
 )
 from tidemark.partitions.storage.journal.names import journal_files, journal_name
+from tidemark.partitions.storage.journal.put_off import PutOff
 from tidemark.partitions.storage.journal.records import JournalRecord
 from tidemark.partitions.storage.refusals import was_not_asked, was_not_written
 from tidemark.protocol.errors import StorageError
@@ -78,6 +79,7 @@ class Journal:
         self._free = list(there)
         self._full: list[JournalFile] = []
         self._unsynced: list[JournalFile] = []
+        self._put_off = PutOff()
         self._preparing: str | None = None
         """The path of a file that is being made for later."""
         self._prepared_for: JournalFile | None = None
@@ -170,8 +172,15 @@ class Journal:
         """Where the next block will be. Any thread may ask."""
         return self._next
 
+    def put_off(self, records: Sequence[JournalRecord]) -> bool:
+        """Leave it to the next `write` to say what these say, if nothing is lost without them: what
+        they rely on is on the disk. Whether it is left; if not, they are to be written."""
+        self._refuse_after_failure()
+        return self._put_off.take_in(records)
+
     def write(self, records: Sequence[JournalRecord], *, synced: bool = False) -> Lsn:
-        """Write records in one block, or a few if they are more than a file holds. Blocking.
+        """Write records in one block, or a few if they are more than a file holds, behind those
+        that were put off. Blocking.
 
         Returns where the next block will be. They are durable after a `sync`, which has nothing to
         do if `synced` has them written and synced in one call, as it does where the file's name is
@@ -180,8 +189,10 @@ class Journal:
         is final.
         """
         self._refuse_after_failure()
+        records = self._put_off.before(records)
         for some in _split(records, (self._file_pages - STAMP_PAGES) * PAGE_BYTES):
             self._write_block(some, synced=synced)
+        self._put_off.clear()
         return self._next
 
     def _write_block(self, records: Sequence[JournalRecord], *, synced: bool) -> None:

@@ -155,7 +155,8 @@ class Broker:
         for output in outputs:
             for each in output.syncs:
                 each.run()
-            self.journal.write(output.records)
+            if not self.journal.put_off(output.records):
+                self.journal.write(output.records)
         if outputs:
             self.journal.sync()
             self.node.persisted(outputs[-1].batch)

@@ -186,7 +186,8 @@ class Node:
     # Durability
 
     def write(self) -> None:
-        self.journal.write(self.staged)
+        if not self.journal.put_off(self.staged):
+            self.journal.write(self.staged)
         self.staged = []
 
     def sync(self) -> None:

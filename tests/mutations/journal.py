@@ -21,17 +21,17 @@ MUTATIONS = (
     ),
     storage_rule(
         "names that a dead process left are synced",
-        "journal/journal.py",
-        old="            files.sync_directory(path)\n            first.is_new = False\n",
-        new="            first.is_new = False\n",
+        "journal/file_pool.py",
+        old="        files.sync_directory(path)\n        first.is_new = False\n",
+        new="        first.is_new = False\n",
         killed_by="journal/test_journal.py"
         "::test_a_name_that_a_dead_process_did_not_sync_is_synced_at_the_opening",
     ),
     storage_rule(
         "no block is written where the journal's first file is stamped",
-        "journal/journal.py",
-        old="        taken.page = STAMP_PAGES\n",
-        new="        taken.page = 0\n",
+        "journal/file_pool.py",
+        old="    taken.page = STAMP_PAGES\n",
+        new="    taken.page = 0\n",
         killed_by="journal/test_stamp.py::test_the_first_block_of_a_process_may_be_torn",
     ),
     storage_rule(
@@ -52,7 +52,7 @@ MUTATIONS = (
     ),
     storage_rule(
         "a journal file that is being prepared is nobody else's",
-        "journal/journal.py",
+        "journal/file_pool.py",
         old=" | {self._preparing}\n",
         new="\n",
         killed_by="journal/test_prepared_files.py"
@@ -60,15 +60,15 @@ MUTATIONS = (
     ),
     storage_rule(
         "a journal file that was prepared, and is not used yet, is no unused name",
-        "journal/journal.py",
-        old="*self._full, *self._free, self._active",
-        new="*self._full, self._active",
+        "journal/file_pool.py",
+        old="*self._full, *self._free, self.active",
+        new="*self._full, self.active",
         killed_by="journal/test_prepared_files.py"
         "::test_each_that_is_prepared_has_a_name_of_its_own",
     ),
     storage_rule(
         "no journal file is written over before its checkpoint",
-        "journal/journal.py",
+        "journal/file_pool.py",
         old="            done = [file for file in self._full if file.end <= mark]\n",
         new="            done = list(self._full)\n",
         killed_by="journal/test_journal.py::test_a_file_with_one_record_behind_the_mark_is_kept",

@@ -115,7 +115,9 @@ def main() -> int:
     parser.add_argument("--all", action="store_true", help="show what has not changed, too")
     chosen = parser.parse_args()
     try:
-        results = [read(path) for path in reversed(chosen.files)] or newest_first(RESULTS)
+        results = [read(path) for path in reversed(chosen.files)] or [
+            result for result in newest_first(RESULTS) if result.rows
+        ]
     except (OSError, ValueError) as error:
         parser.error(str(error))
     if len(results) < 2 or len(chosen.files) not in (0, 2):

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.harness import Row
+from benchmarks.where_time_goes.profile import Profile
 from tidemark.client.histogram import Histogram
 
 
@@ -42,6 +43,7 @@ class Result:
     workloads: Sequence[Ran] = ()
     calls: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
     """System calls a request, by workload and name."""
+    profiles: Sequence[Profile] = ()
 
     @property
     def is_against(self) -> bool:
@@ -66,6 +68,7 @@ def read(path: Path) -> Result:
             seconds=document.get("seconds", {}),
             workloads=[_ran(workload) for workload in document.get("workloads", ())],
             calls=document.get("system calls a request", {}),
+            profiles=[Profile(**profile) for profile in document.get("profiles", ())],
         )
     except (KeyError, TypeError, ValueError) as error:
         raise ValueError(f"{path} is no result of `python -m benchmarks`: {error}") from error
@@ -99,3 +102,17 @@ def newest_rows(results: Sequence[Result]) -> Iterator[tuple[Row, Result]]:
             if (row.question, row.case) not in seen:
                 seen.add((row.question, row.case))
                 yield row, result
+
+
+def newest_profiles(results: Sequence[Result]) -> list[tuple[Profile, Result]]:
+    """Of each path that was looked at the newest look, at all of its brokers."""
+    newest: dict[str, Result] = {}
+    for result in results:
+        for profile in result.profiles:
+            newest.setdefault(profile.path, result)
+    return [
+        (profile, result)
+        for path, result in newest.items()
+        for profile in result.profiles
+        if profile.path == path
+    ]

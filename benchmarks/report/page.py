@@ -9,6 +9,7 @@ from benchmarks.harness import LIMIT, aim_of, figure
 from benchmarks.matrix.measured import UNITS
 from benchmarks.report.kept import Ran, Result, newest_rows
 from benchmarks.report.over_time import over_time
+from benchmarks.report.profiles import where_time_goes
 
 _COLUMNS: Final = (
     ("bytes", "MB/s"),
@@ -39,7 +40,13 @@ def page(results: Sequence[Result], pictures: Sequence[tuple[str, str]]) -> str:
         parts += [_workloads(matrix), _limits(matrix)]
     if others is not None:
         parts.append(_side_by_side(others))
-    parts += [_calls(results), _else(results), over_time(results), _runs(results)]
+    parts += [
+        where_time_goes(results),
+        _calls(results),
+        _else(results),
+        over_time(results),
+        _runs(results),
+    ]
     return "\n\n".join(part for part in parts if part) + "\n"
 
 

@@ -11,7 +11,8 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from benchmarks.harness import Row
-from benchmarks.report.kept import Ran, Result
+from benchmarks.report import profiles
+from benchmarks.report.kept import Ran, Result, newest_profiles
 from benchmarks.report.over_time import aimed_at, large_runs, of_runs
 
 _REACHED, _MISSED = "#2a9d8f", "#e76f51"
@@ -45,6 +46,17 @@ def save(results: Sequence[Result], directory: Path) -> Iterator[tuple[str, str]
         yield (
             "Figures to reach",
             _drawn(directory, "aims.png", size, lambda figure: _aims(figure, aims, results)),
+        )
+    looked_at = len(newest_profiles(results))
+    if looked_at:
+        yield (
+            "Where the time goes",
+            _drawn(
+                directory,
+                "where-time-goes.png",
+                (11, 2.2 + 0.3 * looked_at),
+                lambda figure: profiles.draw(figure, results),
+            ),
         )
     if matrix is None:
         return

@@ -97,6 +97,42 @@ def test_aims_are_told_from_run_to_run_with_todays_aim(tmp_path: Path) -> None:
     assert "| **reached** | | | 2 of 2 | 0 of 2 | 1 of 1 |" in text
 
 
+def look(path: str, broker: str = "leader", **others: object) -> dict[str, object]:
+    profile = {
+        "path": path,
+        "title": f"the path {path}",
+        "broker": broker,
+        "unit": "request",
+        "microseconds": 100.0,
+        "loop_microseconds": 90.0,
+        "samples": 1_234,
+        "steps": {"send": 0.5, "receive": 0.49, "rare": 0.01},
+        "calls": {"recv": 1.5, "futex": 0.01},
+    }
+    return {**profile, **others}
+
+
+def test_of_each_path_the_newest_look_is_told_with_all_its_brokers(tmp_path: Path) -> None:
+    keep(tmp_path, "1", [row(1)], profiles=[look("small", microseconds=200.0), look("large")])
+    keep(tmp_path, "2", [], profiles=[look("small"), look("small", "follower")])
+    results = newest_first(tmp_path)
+    text = page(results, [])
+    assert "## Where the time goes, at of-1, of-2" in text
+    names = "the path small, a request | the path small, a follower, a request | the path large"
+    assert f"| µs | {names}, a request |" in text
+    assert "| send | 45 | 45 | 45 |" in text
+    assert "| all else | 0.9 | 0.9 | 0.9 |" in text
+    assert "| **all** | **100** | **100** | **100** |" in text
+    assert "| the path large, a request | recv 1.50 |" in text
+    pictures = dict(save_pictures(results, tmp_path))
+    assert (tmp_path / pictures["Where the time goes"]).stat().st_size < 200_000
+
+
+def test_who_has_not_looked_has_nothing_to_tell(tmp_path: Path) -> None:
+    keep(tmp_path, "1", [row(1)])
+    assert "Where the time goes" not in page(newest_first(tmp_path), [])
+
+
 def test_one_run_is_compared_with_nothing(tmp_path: Path) -> None:
     keep(tmp_path, "1", [row(70, aim=50)])
     assert not over_time(newest_first(tmp_path))

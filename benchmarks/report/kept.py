@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.harness import Row
-from benchmarks.where_time_goes.profile import Profile
+from benchmarks.where_time_goes.profile import ORDER, Profile
 from tidemark.client.histogram import Histogram
 
 
@@ -112,7 +112,12 @@ def newest_profiles(results: Sequence[Result]) -> list[tuple[Profile, Result]]:
             newest.setdefault(profile.path, result)
     return [
         (profile, result)
-        for path, result in newest.items()
+        for path, result in sorted(newest.items(), key=lambda each: _place(each[0]))
         for profile in result.profiles
         if profile.path == path
     ]
+
+
+def _place(path: str) -> int:
+    """A path of another day comes last."""
+    return ORDER.index(path) if path in ORDER else len(ORDER)

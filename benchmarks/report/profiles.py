@@ -67,7 +67,7 @@ def draw(figure: Figure, results: Sequence[Result]) -> None:
     axes.invert_yaxis()
     axes.set_xlim(0, 100)
     axes.set_xlabel("% of the broker's processor time")
-    axes.legend(fontsize=6, loc="upper center", bbox_to_anchor=(0.4, -0.12), ncols=3)
+    figure.legend(fontsize=6, loc="outside lower center", ncols=4)
 
 
 def _rows(profiles: Sequence[Profile]) -> list[tuple[str, list[float]]]:

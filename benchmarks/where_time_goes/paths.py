@@ -61,7 +61,7 @@ def _produce(
         brokers = dict(zip(("leader", "follower"), [cluster.brokers[leader], *followers]))
 
         def run() -> None:
-            if len(frame) >= _LARGE_BYTES:
+            if replicas == 1 and len(frame) >= _LARGE_BYTES:
                 os.sync()  # a loop is quicker than the disk: each load begins with one at rest
             produce_load(address, frame, requests=requests)
 

@@ -8,6 +8,8 @@ from typing import Final
 
 CALLS_MIN: Final = 0.02
 """A call that comes more rarely than that is not told."""
+ORDER: Final = ("small", "turn", "middle", "large", "synced", "fetch", "replicate", "many")
+"""Of the paths, as they are told."""
 OTHER_THREADS: Final = "other threads: syncs, the journal"
 
 

@@ -6,7 +6,8 @@ import sys
 from pathlib import Path
 
 from benchmarks import on_cpu
-from benchmarks.where_time_goes.profile import OTHER_THREADS, Profile
+from benchmarks.where_time_goes.paths import PATHS
+from benchmarks.where_time_goes.profile import ORDER, OTHER_THREADS, Profile
 from benchmarks.where_time_goes.steps import OTHER, step_of
 
 
@@ -35,6 +36,10 @@ def test_the_steps_of_the_loop_and_the_other_threads_are_the_whole() -> None:
         calls={},
     )
     assert profile.by_step() == [("send", 60), (OTHER, 20), (OTHER_THREADS, 20)]
+
+
+def test_each_path_has_its_place_on_the_page() -> None:
+    assert tuple(PATHS) == ORDER
 
 
 def test_a_process_counts_where_the_time_of_its_first_thread_goes(tmp_path: Path) -> None:

@@ -55,7 +55,7 @@ class Session:
 
         With a `rack`, its consumers read from replicas there.
 
-        What `use` raises may arrive in an `ExceptionGroup`; `cli/main.py` unwraps it.
+        What `use` raises may arrive in an `ExceptionGroup`; `cli/failures.py` unwraps it.
         """
         # Here, not above: `tidemark --help` needs neither.
         import trio

@@ -19,7 +19,8 @@ import pytest
 
 from tests.cli.forkserver import open_forkserver
 from tidemark.broker.config import load_settings
-from tidemark.cli.main import cli, one_line
+from tidemark.cli.failures import one_line
+from tidemark.cli.main import cli
 from tidemark.testing import BlockingCluster
 
 ROOT = Path(__file__).parents[1]

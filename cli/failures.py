@@ -33,6 +33,8 @@ def report(error: BaseException, *, verbose: bool) -> int:
     cause = most_telling(error)
     match cause:
         case click.exceptions.Exit():
+            if verbose and cause.__cause__ is not None:  # what `each.py` has said
+                traceback.print_exception(cause.__cause__)
             return cause.exit_code
         case SystemExit():
             return cause.code if isinstance(cause.code, int) else FAILURE

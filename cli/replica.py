@@ -9,6 +9,7 @@ import click
 
 from tidemark.cli.arguments import Name
 from tidemark.cli.confirm import dry_run_option
+from tidemark.cli.each import do_each
 from tidemark.cli.numbers import Whole
 from tidemark.cli.output import Column, Form, Json, notice, output_option, print_rows
 from tidemark.cli.replica_status import (
@@ -280,9 +281,12 @@ def _observe(
         raise click.UsageError("--dry-run is for replicas with a vote: see `tidemark replica list`")
 
     async def run(client: Client) -> None:
+        async def change(at: TopicPartition) -> str:
+            observers = await client.admin.change_observers(at, add=added, remove=removed)
+            return f"{at} is observed by {', '.join(map(str, observers)) or 'nobody'}"
+
         asked = await _partitions(client, topic, partition)
-        for each in asked:
-            await client.admin.change_observers(each, add=added, remove=removed)
+        await do_each(asked, change)
         if wait:
             await follow_observers(client, asked, added, timeout_seconds)
         described = await client.admin.describe_replicas(asked)

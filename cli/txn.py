@@ -8,6 +8,7 @@ import click
 
 from tidemark.cli.arguments import Name
 from tidemark.cli.confirm import confirm, dry_run_option, yes_option
+from tidemark.cli.each import do_each
 from tidemark.cli.numbers import Whole
 from tidemark.cli.output import (
     Column,
@@ -246,7 +247,6 @@ def abort(
     print_rows(list(map(_hanging_row, hanging)), _COLUMNS, form)
     if confirm("Abort what hangs?", yes=yes, dry_run=dry_run):
         session.run(lambda client: _abort_all(client, hanging))
-        notice("aborted")
 
 
 async def _find(
@@ -263,5 +263,12 @@ async def _find(
 
 
 async def _abort_all(client: Client, hanging: Sequence[HangingTransaction]) -> None:
-    for each in hanging:
+    async def abort_one(each: HangingTransaction) -> str:
         await client.admin.abort_hanging_transaction(each)
+        return f"aborted {_name(each)}"
+
+    await do_each(hanging, abort_one, name=_name)
+
+
+def _name(hanging: HangingTransaction) -> str:
+    return f"what producer {hanging.producer_id} has open in {hanging.partition}"

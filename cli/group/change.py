@@ -1,15 +1,17 @@
 """Delete groups and their commits, and change their configs."""
 
 from collections.abc import Sequence
+from functools import partial
 
 import click
 
 from tidemark.cli.arguments import Name
+from tidemark.cli.each import do_each
 from tidemark.cli.group.choices import Choice, parse_choice
 from tidemark.cli.output import notice
 from tidemark.cli.pairs import changes_options, require_changes
 from tidemark.cli.session import Session, talks_to_brokers
-from tidemark.client import Client
+from tidemark.client import Client, CommittedOffset, TopicPartition
 from tidemark.protocol.errors import TidemarkError
 
 
@@ -31,28 +33,36 @@ def delete(session: Session, names: tuple[str, ...], topics: tuple[str, ...]) ->
 
     With --topic they are still there, and begin that topic anew. They may have members then, as
     long as none reads the topic.
+
+    Of several, one that cannot be deleted does not keep the others from it.
     """
     chosen = [parse_choice(topic) for topic in topics]
 
-    async def delete_all(client: Client) -> None:
-        for name in names:
-            if chosen:
-                await _delete_commits(client, name, chosen)
-            else:
-                await client.admin.delete_group(name)
-                notice(f"deleted {name}")
+    async def delete_one(client: Client, name: str) -> str:
+        await client.admin.delete_group(name)
+        return f"deleted {name}"
 
-    session.run(delete_all)
+    if chosen:
+        session.run(lambda client: _delete_commits(client, names, chosen))
+    else:
+        session.run(lambda client: do_each(names, partial(delete_one, client)))
 
 
-async def _delete_commits(client: Client, group: str, chosen: Sequence[Choice]) -> None:
-    committed = await client.admin.list_group_offsets(group)
-    found = {at for choice in chosen for at in committed if choice.has(at)}
-    for choice in chosen:
-        if not any(map(choice.has, found)):
+async def _delete_commits(client: Client, groups: Sequence[str], chosen: Sequence[Choice]) -> None:
+    committed: dict[str, dict[TopicPartition, CommittedOffset]] = {}
+
+    async def delete(what: tuple[str, Choice]) -> str:
+        group, choice = what
+        if group not in committed:
+            committed[group] = await client.admin.list_group_offsets(group)
+        found = sorted(filter(choice.has, committed[group]))
+        if not found:
             raise TidemarkError(f"group {group} has no commits for {choice}")
-    await client.admin.delete_group_offsets(group, sorted(found))
-    notice(f"{group} has no commits any more for {', '.join(map(str, sorted(found)))}")
+        await client.admin.delete_group_offsets(group, found)
+        return f"{group} has no commits any more for {', '.join(map(str, found))}"
+
+    pairs = [(group, choice) for group in groups for choice in chosen]
+    await do_each(pairs, delete, name=lambda what: f"{what[1]} of {what[0]}")
 
 
 @click.command()

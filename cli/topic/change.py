@@ -1,9 +1,12 @@
 """Create, alter, grow and delete topics."""
 
+from functools import partial
+
 import click
 
 from tidemark.cli.arguments import Name
 from tidemark.cli.confirm import check_only_option
+from tidemark.cli.each import do_each
 from tidemark.cli.numbers import WHOLE_MAX, Whole
 from tidemark.cli.output import notice
 from tidemark.cli.pairs import changes_options, config_option, require_changes
@@ -81,30 +84,33 @@ def create(
     if_not_exists: bool,
     dry_run: bool,
 ) -> None:
-    """Create topics."""
+    """Create topics.
+
+    Of several, one that cannot be created does not keep the others from it.
+    """
     if isinstance(observers, int):
         configs = {**configs, "observers": str(observers)}
 
-    async def create_all(client: Client) -> None:
-        for name in names:
-            try:
-                await client.admin.create_topic(
-                    name,
-                    partitions=partitions or -1,
-                    replication_factor=replicas or -1,
-                    configs=configs,
-                    validate_only=dry_run,
-                )
-            except RequestError as error:
-                if not (if_not_exists and error.code is ErrorCode.TOPIC_ALREADY_EXISTS):
-                    raise
-                notice(f"{name} is there already")
-            else:
-                notice(f"{name} could be created" if dry_run else f"created {name}")
-                if isinstance(observers, tuple) and not dry_run:
-                    await _name_observers(client, name, observers)
+    async def create_one(client: Client, name: str) -> str:
+        try:
+            await client.admin.create_topic(
+                name,
+                partitions=partitions or -1,
+                replication_factor=replicas or -1,
+                configs=configs,
+                validate_only=dry_run,
+            )
+        except RequestError as error:
+            if not (if_not_exists and error.code is ErrorCode.TOPIC_ALREADY_EXISTS):
+                raise
+            return f"{name} is there already"
+        if dry_run:
+            return f"{name} could be created"
+        if isinstance(observers, tuple):
+            await _name_observers(client, name, observers)
+        return f"created {name}"
 
-    session.run(create_all)
+    session.run(lambda client: do_each(names, partial(create_one, client)))
 
 
 @click.command()
@@ -157,17 +163,18 @@ def add_partitions(
 @talks_to_brokers
 @click.pass_obj
 def delete(session: Session, names: tuple[str, ...], if_exists: bool) -> None:
-    """Delete topics with their records, at once and for good."""
+    """Delete topics with their records, at once and for good.
 
-    async def delete_all(client: Client) -> None:
-        for name in names:
-            try:
-                await client.admin.delete_topic(name)
-            except RequestError as error:
-                if not (if_exists and error.code is ErrorCode.UNKNOWN_TOPIC_OR_PARTITION):
-                    raise
-                notice(f"there is no {name}")
-            else:
-                notice(f"deleted {name}")
+    Of several, one that cannot be deleted does not keep the others from it.
+    """
 
-    session.run(delete_all)
+    async def delete_one(client: Client, name: str) -> str:
+        try:
+            await client.admin.delete_topic(name)
+        except RequestError as error:
+            if not (if_exists and error.code is ErrorCode.UNKNOWN_TOPIC_OR_PARTITION):
+                raise
+            return f"there is no {name}"
+        return f"deleted {name}"
+
+    session.run(lambda client: do_each(names, partial(delete_one, client)))

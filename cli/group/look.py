@@ -143,10 +143,14 @@ def _rebalance(each: RebalanceDescription) -> dict[str, Json]:
 @talks_to_brokers
 @click.pass_obj
 def describe(session: Session, name: str, form: Form) -> None:
-    """Show a group's state, its members, and how far behind it is."""
+    """Show a group's state, its members, and how far behind it is.
+
+    LAG is how many offsets there are from the group's commit to the end of a partition. TOTAL-LAG
+    is the sum over partitions that have a commit, and `-` where none has.
+    """
     facts = session.run(lambda client: _gather(client, name))
     rows = facts.partitions()
-    lags = [row["lag"] for row in rows]
+    lags = [row["lag"] for row in rows if isinstance(row["lag"], int)]
     summary: dict[str, Json] = {
         "group": name,
         "state": facts.description.state,
@@ -155,7 +159,7 @@ def describe(session: Session, name: str, form: Form) -> None:
         "assignor": facts.description.assignor or None,
         "coordinator": facts.description.coordinator,
         "members": len(facts.description.members),
-        "total_lag": sum(lag for lag in lags if isinstance(lag, int)),
+        "total_lag": sum(lags) if lags else None,
     }
     members: list[dict[str, Json]] = [
         {**_owner(member), "partitions": [str(at) for at in member.assignment]}

@@ -46,7 +46,8 @@ class GroupFigures:
 
     name: str
     state: str
-    lag: int
+    lag: int | None
+    """None where nothing is committed, of what there is."""
     per_second: float
     """Records that it went on by, as far as it has committed."""
     left_seconds: float | None
@@ -113,9 +114,10 @@ class Figures:
         return sorted(found, key=lambda each: (not each.trouble, -each.per_second, each.name))
 
     def groups(self) -> list[GroupFigures]:
-        """The ones furthest behind first; among equals by name."""
+        """The ones furthest behind first, then those of which it is not known; among equals by
+        name."""
         found = [self._group(each.group, each.state) for each in self.now.facts.groups or ()]
-        return sorted(found, key=lambda each: (-each.lag, each.name))
+        return sorted(found, key=lambda each: (1 if each.lag is None else -each.lag, each.name))
 
     def _group(self, name: str, state: str) -> GroupFigures:
         committed = self.now.committed.get(name, {})
@@ -125,7 +127,7 @@ class Figures:
             for at, offset in committed.items()
             if at in self.now.ends
         }
-        lag = sum(behind.values())
+        lag = sum(behind.values()) if behind else None
         consumed = self._rate(sum(_steps(earlier, committed).values()))
         gained = consumed - self._rate(sum(self._appended[at] for at in behind))
         return GroupFigures(

@@ -164,7 +164,8 @@ def _groups(groups: Sequence[GroupFigures], width: int) -> Table:
     for each in groups:
         falls_behind = each.left_seconds is not None and isinf(each.left_seconds)
         left = Text(lasting(each.left_seconds), style="red" if falls_behind else "")
-        words = (cell(each.name), cell(each.state), f"{each.lag:,}", f"{each.per_second:,.0f}")
+        lag = "-" if each.lag is None else f"{each.lag:,}"
+        words = (cell(each.name), cell(each.state), lag, f"{each.per_second:,.0f}")
         rows.append([*map(Text, words), left])
     return fitting_table(_GROUPS, rows, width)
 

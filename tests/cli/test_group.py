@@ -1,6 +1,7 @@
 """`tidemark group`, and `consume --group`, against a broker."""
 
 import json
+from typing import Any
 
 import pytest
 
@@ -57,6 +58,28 @@ def test_describe_shows_the_lag(command: Command, topic: str, group: str) -> Non
     assert "TOTAL-LAG    7" in text
     row = next(line.split() for line in text.splitlines() if line.startswith(f"{topic} "))
     assert row == [topic, "0", "3", "10", "7", "-", "-"]
+
+
+def test_what_is_not_committed_is_no_part_of_the_lag(
+    command: Command, tidemark_session: BlockingCluster, topic: str, group: str
+) -> None:
+    def described() -> dict[str, Any]:  # Any: what JSON holds
+        found: dict[str, Any] = json.loads(command("group", "describe", group, "-o", "json").out)
+        return found
+
+    assert command("group", "delete", group, "--topic", f"{topic}:1").status == 0
+    with (
+        open_client(tidemark_session.bootstrap) as client,
+        client.consumer(topic, group=group) as consumer,
+    ):
+        next(iter(consumer))
+        found = described()
+        first, second = found["partitions"]
+        assert (second["committed"], second["lag"]) == (None, None)
+        assert found["total_lag"] == first["lag"] > 0
+    assert command("group", "delete", group, "--topic", topic).status == 0
+    assert described()["total_lag"] is None
+    assert "TOTAL-LAG    -\n" in command("group", "describe", group).out.decode()
 
 
 def test_records_that_were_deleted_are_not_behind_the_group(

@@ -1,13 +1,14 @@
 """`tidemark leader`: who leads what, and who is to."""
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Final
+from collections.abc import Collection, Sequence
+from typing import Final
 
 import click
 
 from tidemark.cli.arguments import Name
 from tidemark.cli.leader_balance import balance
 from tidemark.cli.numbers import SECONDS_MAX, Real, Whole
+from tidemark.cli.observers import observers_of
 from tidemark.cli.output import (
     Column,
     Form,
@@ -26,9 +27,7 @@ from tidemark.client import (
     RequestError,
     TopicPartition,
 )
-
-if TYPE_CHECKING:
-    from tidemark.client import TopicDescription
+from tidemark.protocol.types import NodeId
 
 NOT_ALL: Final = 1
 """The exit status where some leader has not moved."""
@@ -50,6 +49,7 @@ _LIST_COLUMNS: Final = (
     Column("epoch", wide=True),
     Column("replicas"),
     Column("in_sync"),
+    Column("observers"),
 )
 _ELECT_COLUMNS: Final = (Column("topic"), Column("partition"), Column("outcome"))
 
@@ -137,36 +137,49 @@ def _move_row(moved: MovedLeader, *, dry_run: bool) -> dict[str, Json]:
 def list_(
     session: Session, topics: Sequence[str], broker: int | None, strayed: bool, form: Form
 ) -> None:
-    """List who leads each partition, and its preferred leader."""
+    """List who leads each partition, and its preferred leader.
 
-    async def look(client: Client) -> "Sequence[TopicDescription]":
+    OBSERVERS, where there are some, have a copy to be read from and no vote: they never lead, and
+    do not count as replicas.
+    """
+
+    async def look(client: Client) -> list[dict[str, Json]]:
         if topics:
-            return await client.admin.describe_topics(topics)
-        return await client.admin.list_topics(internal=True)
+            found = await client.admin.describe_topics(topics)
+        else:
+            found = await client.admin.list_topics(internal=True)
+        partitions = {
+            TopicPartition(each.name, partition.partition): partition
+            for each in found
+            for partition in each.partitions
+            if broker is None or partition.leader == broker
+        }
+        observers = await observers_of(client, partitions)
+        return [
+            _list_row(at, partition, observers.get(at, ())) for at, partition in partitions.items()
+        ]
 
-    rows = [
-        _list_row(found.name, each)
-        for found in session.run(look)
-        for each in found.partitions
-        if (broker is None or each.leader == broker)
-        and not (strayed and each.leader == _preferred(each))
-    ]
-    print_rows(rows, _LIST_COLUMNS, form)
+    rows = session.run(look)
+    if strayed:
+        rows = [row for row in rows if row["leader"] != row["preferred"]]
+    has_observers = any(row["observers"] for row in rows)
+    columns = [each for each in _LIST_COLUMNS if has_observers or each.key != "observers"]
+    print_rows(rows, columns, form)
 
 
-def _preferred(partition: PartitionDescription) -> int | None:
-    return partition.replicas[0] if partition.replicas else None
-
-
-def _list_row(topic: str, partition: PartitionDescription) -> dict[str, Json]:
+def _list_row(
+    at: TopicPartition, partition: PartitionDescription, observers: Collection[NodeId]
+) -> dict[str, Json]:
+    voters = [node for node in partition.replicas if node not in observers]
     return {
-        "topic": topic,
-        "partition": partition.partition,
+        "topic": at.topic,
+        "partition": at.partition,
         "leader": partition.leader,
-        "preferred": _preferred(partition),
+        "preferred": voters[0] if voters else None,
         "epoch": partition.leader_epoch,
-        "replicas": list(partition.replicas),
+        "replicas": voters,
         "in_sync": list(partition.in_sync),
+        "observers": list(observers),
     }
 
 

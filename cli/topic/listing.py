@@ -1,17 +1,13 @@
 """List topics."""
 
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
-from typing import Final
 
 import click
-import trio
 
+from tidemark.cli.observers import observers_of
 from tidemark.cli.output import Column, Form, Json, output_option, print_rows
 from tidemark.cli.session import Session, talks_to_brokers
-from tidemark.client import Client, RequestError, TopicDescription, TopicPartition
-
-_PATIENCE_SECONDS: Final = 5.0
+from tidemark.client import Client, TopicDescription, TopicPartition
 
 
 @click.command("list")
@@ -48,22 +44,15 @@ def list_(session: Session, internal: bool, form: Form) -> None:
 async def _list(
     client: Client, *, internal: bool
 ) -> tuple[Sequence[TopicDescription], Mapping[str, int]]:
-    """The topics, and how many observers there are of the first partition of each that has some.
-
-    Metadata count observers among the replicas, and never among those in sync: of most topics there
-    is nothing to be asked.
-    """
+    """The topics, and how many observers there are of the first partition of each that has some."""
     topics = await client.admin.list_topics(internal=internal)
-    asked = [
-        TopicPartition(topic.name, first.partition)
+    firsts = {
+        TopicPartition(topic.name, first.partition): first
         for topic in topics
         for first in topic.partitions[:1]
-        if first.leader is not None and len(first.in_sync) < len(first.replicas)
-    ]
-    with trio.move_on_after(_PATIENCE_SECONDS), suppress(OSError, RequestError):
-        found = await client.admin.describe_replicas(asked)
-        return topics, {at.topic: len(each.observers) for at, each in found.items()}
-    return topics, {}
+    }
+    observers = await observers_of(client, firsts)
+    return topics, {at.topic: len(each) for at, each in observers.items()}
 
 
 def topic_id(topic: TopicDescription) -> str | None:

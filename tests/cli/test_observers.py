@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 
@@ -32,3 +33,24 @@ def test_a_topic_that_cannot_be_observed_is_said_to_be_there(command: Command) -
     assert "topic t is created, though not all of it is observed" in refused.err
     assert "there is no broker 9" in refused.err
     assert command("topic", "describe", "t").status == 0
+
+
+@pytest.mark.usefixtures("cluster")
+def test_who_only_observes_is_shown_apart_from_who_may_lead(command: Command) -> None:
+    def listed(*arguments: str) -> list[dict[str, Any]]:  # Any: what JSON holds
+        found: list[dict[str, Any]] = json.loads(
+            command("leader", "list", "t", *arguments, "-o", "json").out
+        )
+        return found
+
+    command("topic", "create", "t", "-p", "2", "-r", "1")
+    assert b"OBSERVERS" not in command("leader", "list", "t").out
+    (first, _) = listed()
+    observer = next(node for node in (1, 2, 3) if node != first["leader"])
+    command("replica", "add", "t", "0", "--broker", str(observer), "--observer", "--wait")
+    (observed, other) = listed()
+    assert (observed["replicas"], observed["observers"]) == ([first["leader"]], [observer])
+    assert observed["preferred"] == first["leader"]
+    assert other["observers"] == []
+    assert b"OBSERVERS" in command("leader", "list", "t").out
+    assert listed("--strayed") == []

@@ -2,48 +2,22 @@
 
 import os
 import stat
-from collections.abc import Callable
-from dataclasses import dataclass
 from functools import partial
-from typing import BinaryIO, Final, Literal
+from typing import BinaryIO, Final
 
 import click
-import trio
 
 from tidemark.cli.arguments import Name
 from tidemark.cli.client_options import request_bytes_max
 from tidemark.cli.formats.escapes import unescape_kcat
-from tidemark.cli.formats.json_lines import InputError, NewRecord, parse_json
-from tidemark.cli.formats.lines import LineFormat, LineSplitter, parse_header
-from tidemark.cli.leaderless import tell_of_leaderless
+from tidemark.cli.formats.json_lines import InputError, parse_json
+from tidemark.cli.formats.lines import LineFormat, parse_header
 from tidemark.cli.numbers import Whole
 from tidemark.cli.output import notice, progress
+from tidemark.cli.sending import Acks, Plan, send_input
 from tidemark.cli.session import Session, talks_to_brokers
-from tidemark.cli.streams import read_piece
-from tidemark.client import Client, Compression, DeliveryFuture, Producer, TopicPartition
 
-RECORD_BYTES_MAX: Final = 128 * 1024 * 1024
-# How many pieces of input may be on their way to the broker while the next one is read.
-PIECES_MAX: Final = 8
-
-Acks = Literal["all", 0, 1]
 _ACKS: Final[dict[str, Acks]] = {"all": "all", "-1": "all", "1": 1, "0": 0}
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Plan:
-    """What to produce, and how."""
-
-    topic: str
-    file: BinaryIO
-    delimiter: bytes
-    parse: Callable[[bytes], NewRecord]
-    partition: int | None
-    """Where all records go, if to one."""
-    acks: Acks
-    compression: str
-    request_bytes_max: int
-    advance: Callable[[int], None] = lambda _: None
 
 
 @click.command(short_help="Write records to a topic.")
@@ -133,10 +107,10 @@ def produce(
     if file.isatty():
         # A bar would be drawn over what is being typed.
         notice(f"each line is a record of {topic}; Ctrl-D ends")
-        count = session.run(partial(_produce, plan=plan()))
+        count = session.run(partial(send_input, plan=plan()))
     else:
         with progress(f"→ {topic}", total=_size(file)) as advance:
-            count = session.run(partial(_produce, plan=plan(advance=advance)))
+            count = session.run(partial(send_input, plan=plan(advance=advance)))
     notice(f"{count} records to {topic}")
 
 
@@ -166,85 +140,3 @@ def _size(file: BinaryIO) -> int | None:
     except (OSError, ValueError):
         return None
     return status.st_size if stat.S_ISREG(status.st_mode) else None
-
-
-async def _produce(client: Client, plan: Plan) -> int:
-    what = [plan.topic] if plan.partition is None else [TopicPartition(plan.topic, plan.partition)]
-    async with trio.open_nursery() as nursery:
-        nursery.start_soon(tell_of_leaderless, client, what)
-        count = await _write(client, plan)
-        nursery.cancel_scope.cancel()
-    return count
-
-
-async def _write(client: Client, plan: Plan) -> int:
-    """Send everything; returns how many records are known to be stored.
-
-    One task reads and sends, another waits for the deliveries in the same order, so that a failure
-    ends the command when it happens, even while the input says nothing.
-    """
-    async with (
-        client.producer(
-            acks=plan.acks,
-            compression=Compression[plan.compression.upper()],
-            linger_ms=5,
-            request_bytes_max=plan.request_bytes_max,
-        ) as producer,
-        trio.open_nursery() as nursery,
-    ):
-        send, receive = trio.open_memory_channel[list[DeliveryFuture]](PIECES_MAX)
-        nursery.start_soon(_wait_delivered, receive)
-        async with send:
-            count = await _send_all(producer, plan, send)
-    return count
-
-
-async def _send_all(
-    producer: Producer,
-    plan: Plan,
-    deliveries: trio.MemorySendChannel[list[DeliveryFuture]],
-) -> int:
-    splitter = LineSplitter(plan.delimiter, line_bytes_max=RECORD_BYTES_MAX)
-    count = 0
-
-    async def send(lines: list[bytes]) -> None:
-        nonlocal count
-        futures = []
-        try:
-            for line in lines:
-                record = plan.parse(line)
-                futures.append(await _send(producer, plan.topic, record))
-                count += 1
-        finally:
-            # Also when a line is bad: what was sent before it shall be known to have arrived.
-            await deliveries.send(futures)
-
-    try:
-        while piece := await read_piece(plan.file):
-            await send(splitter.feed(piece))
-            plan.advance(len(piece))
-        await send(splitter.finish())
-    except InputError as error:
-        await producer.flush()
-        raise InputError(f"record {count + 1} of the input: {error}") from None
-    return count
-
-
-async def _send(producer: Producer, topic: str, record: NewRecord) -> DeliveryFuture:
-    return await producer.send(
-        topic,
-        record.value,
-        record.key,
-        headers=record.headers,
-        partition=record.partition,
-        timestamp_ms=record.timestamp_ms,
-    )
-
-
-async def _wait_delivered(
-    deliveries: trio.MemoryReceiveChannel[list[DeliveryFuture]],
-) -> None:
-    async with deliveries:
-        async for futures in deliveries:
-            for future in futures:
-                await future.wait()

@@ -6,10 +6,12 @@ from typing import TYPE_CHECKING
 
 import click
 
+from tidemark.cli.failures import advising
 from tidemark.cli.numbers import Real, Whole
 from tidemark.cli.output import Column, Form, Json, output_option, print_rows, progress
 from tidemark.cli.pairs import config_option, parse_pairs
 from tidemark.cli.session import Session, talks_to_brokers
+from tidemark.protocol.errors import ErrorCode
 
 if TYPE_CHECKING:
     from tidemark.client import Client
@@ -133,17 +135,28 @@ def bench(
             compression=Compression[compression.upper()],
         )
 
-    def rows(at: Session, configs: dict[str, str]) -> list[dict[str, Json]]:
-        return at.run(lambda client: _measure(client, load(), configs, rate=rate, keep=keep))
+    def rows(at: Session, configs: dict[str, str], option: str) -> list[dict[str, Json]]:
+        smaller = "--batch" if rate is None and size <= batch else "--size"
+        advice = (
+            f"make {smaller} smaller, or have the topic take it with {option} "
+            "max.message.bytes=BYTES"
+        )
+        with advising(ErrorCode.MESSAGE_TOO_LARGE, advice):
+            return at.run(lambda client: _measure(client, load(), configs, rate=rate, keep=keep))
 
     if against is None:
         if against_config:
             raise click.UsageError("--against-config is for --against")
-        print_rows(rows(session, configs), _THROUGHPUT if rate is None else _LATENCY, form)
+        print_rows(rows(session, configs, "-c"), _THROUGHPUT if rate is None else _LATENCY, form)
         return
     other = Session(against)
-    here = Side(measure=lambda: _figures(rows(session, configs)), pid=process_at(session.bootstrap))
-    there = Side(measure=lambda: _figures(rows(other, against_config)), pid=process_at(against))
+    here = Side(
+        measure=lambda: _figures(rows(session, configs, "-c")), pid=process_at(session.bootstrap)
+    )
+    there = Side(
+        measure=lambda: _figures(rows(other, against_config, "--against-config")),
+        pid=process_at(against),
+    )
     print_rows(in_turn(here, there, rounds), COLUMNS, form)
 
 

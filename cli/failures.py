@@ -4,7 +4,7 @@ import os
 import sys
 import traceback
 from collections.abc import Iterator
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from typing import Final
 
 import click
@@ -53,6 +53,18 @@ def report(error: BaseException, *, verbose: bool) -> int:
     return USAGE if isinstance(cause, click.UsageError) else FAILURE
 
 
+@contextmanager
+def advising(code: ErrorCode, advice: str) -> Iterator[None]:
+    """Have a failure of this code that comes out of the block say what to do about it."""
+    try:
+        yield
+    except (RequestError, BaseExceptionGroup) as error:
+        for each in _leaves(error):
+            if isinstance(each, RequestError) and each.code is code:
+                each.add_note(advice)
+        raise
+
+
 def most_telling(error: BaseException) -> BaseException:
     """The one exception to report of what may be a tree of groups, as trio's nurseries raise.
 
@@ -94,15 +106,11 @@ def one_line(error: BaseException) -> str:
             text = error.format_message()
         case RequestError(code=code) if code in _OF_A_CLUSTER_WITHOUT_MAJORITY:
             text = f"{error}; 'tidemark cluster status' shows whether enough brokers are up"
-        case RequestError(code=ErrorCode.MESSAGE_TOO_LARGE):
-            text = (
-                f"{error}; -X max.request.size=BYTES has 'tidemark produce' send larger requests, "
-                "and the topic's max.message.bytes says what is taken"
-            )
         case TidemarkError(__cause__=UnicodeEncodeError(object=argument)):
             text = f"{os.fsencode(argument)!r} is not UTF-8, which names and texts have to be"
         case TidemarkError():
-            text = str(error)
+            # Several records may have failed with one and the same.
+            text = "; ".join(dict.fromkeys([str(error), *getattr(error, "__notes__", ())]))
         case OSError(strerror=str(reason)):
             text = f"{error.filename}: {reason}" if error.filename else reason
         case OSError():

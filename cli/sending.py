@@ -6,15 +6,21 @@ from typing import BinaryIO, Final, Literal
 
 import trio
 
+from tidemark.cli.failures import advising
 from tidemark.cli.formats.json_lines import InputError, NewRecord
 from tidemark.cli.formats.lines import LineSplitter
 from tidemark.cli.leaderless import tell_of_leaderless
 from tidemark.cli.streams import read_piece
 from tidemark.client import Client, Compression, DeliveryFuture, Producer, TopicPartition
+from tidemark.protocol.errors import ErrorCode
 
 RECORD_BYTES_MAX: Final = 128 * 1024 * 1024
 # How many pieces of input may be on their way to the broker while the next one is read.
 PIECES_MAX: Final = 8
+_WHAT_IS_TAKEN: Final = (
+    "-X max.request.size=BYTES sends larger requests, and the topic's max.message.bytes says "
+    "what is taken"
+)
 
 Acks = Literal["all", 0, 1]
 
@@ -38,10 +44,11 @@ class Plan:
 async def send_input(client: Client, plan: Plan) -> int:
     """Send everything; returns how many records are known to be stored."""
     what = [plan.topic] if plan.partition is None else [TopicPartition(plan.topic, plan.partition)]
-    async with trio.open_nursery() as nursery:
-        nursery.start_soon(tell_of_leaderless, client, what)
-        count = await _write(client, plan)
-        nursery.cancel_scope.cancel()
+    with advising(ErrorCode.MESSAGE_TOO_LARGE, _WHAT_IS_TAKEN):
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(tell_of_leaderless, client, what)
+            count = await _write(client, plan)
+            nursery.cancel_scope.cancel()
     return count
 
 

@@ -150,8 +150,10 @@ async def steady(
             await delivery.wait()
             acknowledged.append(time.perf_counter() - due)
 
+    # A record that is larger than what is sent at once by default is as much a load.
+    request_bytes_max = max(1 << 20, load.record_bytes + 1024)
     async with (
-        client.producer(acks=load.acks) as producer,
+        client.producer(acks=load.acks, request_bytes_max=request_bytes_max) as producer,
         trio.open_nursery() as nursery,
         AsyncExitStack() as stack,
     ):

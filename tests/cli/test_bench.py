@@ -56,6 +56,36 @@ def test_latency_has_a_sample_for_every_record(bench: Bench) -> None:
     assert all(0 < row["p50_ms"] <= row["p99_ms"] <= row["max_ms"] for row in rows)
 
 
+@pytest.mark.parametrize(
+    ("arguments", "advice"),
+    [
+        (("--batch", "20000"), "make --batch smaller"),
+        (("--size", "20000"), "make --size smaller"),
+        (("--size", "20000", "--batch", "30000", "--rate", "100"), "make --size smaller"),
+    ],
+)
+def test_what_is_too_large_is_made_smaller_with_an_option_of_its_own(
+    tidemark_session: BlockingCluster,
+    capsys: pytest.CaptureFixture[str],
+    arguments: tuple[str, ...],
+    advice: str,
+) -> None:
+    at = ("--bootstrap", tidemark_session.bootstrap)
+    small = ("--records", "500", "-c", "max.message.bytes=10000")
+    assert run([*at, "bench", *small, *arguments]) == 1
+    error = capsys.readouterr().err
+    assert error.startswith("tidemark: MESSAGE_TOO_LARGE")
+    assert f"; {advice}, or have the topic take it with -c max.message.bytes=BYTES\n" in error
+    assert error.count("\n") == 1
+
+
+def test_latency_is_measured_of_large_records_too(bench: Bench) -> None:
+    large = ("--size", "1500000", "-c", "max.message.bytes=2000000")
+    rows = bench("bench", "--records", "3", "--rate", "50", *large, "-o", "json")
+    assert isinstance(rows, list)
+    assert [row["records"] for row in rows] == [3, 3]
+
+
 def test_the_topic_is_gone_afterwards(bench: Bench) -> None:
     bench("bench", "--records", "100", "-o", "json")
     topics = bench("topic", "list", "-o", "json")

@@ -2,7 +2,7 @@
 
 import pytest
 
-from tidemark.cli.failures import most_telling, one_line
+from tidemark.cli.failures import advising, most_telling, one_line
 from tidemark.protocol.codec import encode
 from tidemark.protocol.errors import ErrorCode, MalformedMessage, RequestError
 from tidemark.protocol.messages.find_coordinator import FindCoordinatorRequest
@@ -56,3 +56,13 @@ def test_an_argument_that_is_no_text_is_shown_as_it_came() -> None:
         encode(FindCoordinatorRequest(key="a\udcff"), 0)
     line = r"b'a\xff' is not UTF-8, which names and texts have to be"
     assert one_line(caught.value) == line
+
+
+def test_advice_is_for_failures_of_one_code_and_said_once() -> None:
+    large = RequestError(ErrorCode.MESSAGE_TOO_LARGE, "a batch of 2000 bytes")
+    groups = ExceptionGroup("", [ExceptionGroup("", [large]), large, REFUSED])
+    for error in (groups, large, BUG):
+        with pytest.raises(type(error)), advising(ErrorCode.MESSAGE_TOO_LARGE, "make it smaller"):
+            raise error
+    assert one_line(large) == "MESSAGE_TOO_LARGE: a batch of 2000 bytes; make it smaller"
+    assert one_line(REFUSED) == "UNKNOWN_TOPIC_OR_PARTITION: no topic orders"

@@ -93,6 +93,7 @@ def test_a_record_that_the_broker_refuses_is_one_line(command: Command, name: st
     done = command("produce", name, stdin=b"x" * 2000)
     assert done.status == 1
     assert "MESSAGE_TOO_LARGE" in done.err
+    assert "; -X max.request.size=BYTES sends larger requests" in done.err
     assert done.err.count("\n") == 1
 
 

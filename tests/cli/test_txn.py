@@ -9,7 +9,7 @@ from confluent_kafka import KafkaException
 
 from tests.cli.conftest import Command
 from tests.clients.transactions import producer, read, send
-from tidemark.cli.txn import led_partitions
+from tidemark.cli.txn.search import led_partitions
 from tidemark.client import PartitionDescription, TopicDescription, TopicPartition
 from tidemark.protocol.records.records import Record, encode_batch
 from tidemark.protocol.types import Epoch, NodeId

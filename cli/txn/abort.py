@@ -11,7 +11,7 @@ from tidemark.cli.numbers import Whole
 from tidemark.cli.output import Form, notice, output_option, print_rows
 from tidemark.cli.session import Session, talks_to_brokers
 from tidemark.cli.txn.rows import COLUMNS, described_row, hanging_row
-from tidemark.cli.txn.search import led_partitions
+from tidemark.cli.txn.search import places_in, warn_of
 from tidemark.client import Client, HangingTransaction
 from tidemark.protocol.errors import TidemarkError
 
@@ -75,8 +75,9 @@ async def _find(
         each.partition != partition for each in description.partitions
     ):
         raise TidemarkError(f"{topic} has no partition {partition}")
-    led = led_partitions([description], partition)
-    found = await client.admin.find_hanging_transactions(led)
+    places = places_in([description], partition)
+    warn_of(places.leaderless)
+    found = await client.admin.find_hanging_transactions(places.led)
     return [each for each in found if producer in (None, each.producer_id)]
 
 

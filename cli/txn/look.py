@@ -17,7 +17,7 @@ from tidemark.cli.output import (
 )
 from tidemark.cli.session import Session, talks_to_brokers
 from tidemark.cli.txn.rows import COLUMNS, HANGS, hanging_row, listed_row, since
-from tidemark.cli.txn.search import led_partitions
+from tidemark.cli.txn.search import places_in, warn_of
 from tidemark.client import Client, TransactionDescription
 
 _STATES: Final = (
@@ -61,8 +61,9 @@ async def _look(client: Client, states: tuple[str, ...]) -> list[dict[str, Json]
     if known or not states:
         rows += await _listed_rows(client, known)
     if not states or HANGS in states:
-        topics = await client.admin.list_topics(internal=True)
-        hanging = await client.admin.find_hanging_transactions(led_partitions(topics))
+        places = places_in(await client.admin.list_topics(internal=True))
+        warn_of(places.leaderless)
+        hanging = await client.admin.find_hanging_transactions(places.led)
         rows += [hanging_row(each) for each in hanging]
     return rows
 

@@ -9,7 +9,7 @@ from confluent_kafka import KafkaException
 
 from tests.cli.conftest import Command
 from tests.clients.transactions import producer, read, send
-from tidemark.cli.txn.search import led_partitions
+from tidemark.cli.txn.search import Places, places_in, warn_of
 from tidemark.client import PartitionDescription, TopicDescription, TopicPartition
 from tidemark.protocol.records.records import Record, encode_batch
 from tidemark.protocol.types import Epoch, NodeId
@@ -107,9 +107,7 @@ def _hang(cluster: BlockingCluster, topic: str) -> None:
     cluster._run_sync(replica.append_own, batch)
 
 
-def test_a_partition_that_nobody_leads_is_not_waited_for(
-    capsys: pytest.CaptureFixture[str],
-) -> None:
+def test_a_partition_that_nobody_leads_is_not_waited_for() -> None:
     def partition(number: int, leader: NodeId | None) -> PartitionDescription:
         one = NodeId(1)
         return PartitionDescription(
@@ -126,9 +124,13 @@ def test_a_partition_that_nobody_leads_is_not_waited_for(
         is_internal=False,
         partitions=(partition(0, NodeId(1)), partition(1, None), partition(2, None)),
     )
-    assert led_partitions([topic]) == [TopicPartition("t", 0)]
-    assert capsys.readouterr().err == (
-        "tidemark: without a leader, t-1 and 1 more cannot be searched for what hangs\n"
-    )
-    assert led_partitions([topic], 0) == [TopicPartition("t", 0)]
-    assert capsys.readouterr().err == ""
+    first, second, third = (TopicPartition("t", number) for number in range(3))
+    assert places_in([topic]) == Places(led=[first], leaderless=[second, third])
+    assert places_in([topic], 0) == Places(led=[first], leaderless=[])
+
+
+def test_what_is_not_searched_is_said_in_a_line(capsys: pytest.CaptureFixture[str]) -> None:
+    for number, more in ((0, None), (1, ""), (2, " and 1 more")):
+        warn_of([TopicPartition("t", each) for each in range(number)])
+        line = f"tidemark: without a leader, t-0{more} cannot be searched for what hangs\n"
+        assert capsys.readouterr().err == ("" if more is None else line)

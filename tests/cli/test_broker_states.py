@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from tests.cli.conftest import Command
-from tidemark.cli.broker_states import _farewell, _row
+from tidemark.cli.broker_status import _farewell, _row
 from tidemark.cli.leader_balance import _moves, _refusals
 from tidemark.client import BalancePlan, BrokerStatus, PlannedMove, RefusedMove, TopicPartition
 from tidemark.protocol.types import NodeId

@@ -7,7 +7,7 @@ import pytest
 import yaml
 
 from tests.cli.conftest import Command
-from tidemark.cli.replica_status import Move, move_rows
+from tidemark.cli.replica.progress import Move, move_rows
 from tidemark.client import OngoingReassignment, ReassignmentProgress, TopicPartition
 from tidemark.protocol.types import NodeId
 from tidemark.testing import BlockingCluster, open_blocking_cluster

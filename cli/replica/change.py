@@ -1,4 +1,4 @@
-"""`tidemark replica`: which brokers hold a partition; move, add and remove replicas."""
+"""Move, add and remove replicas, and call moves off."""
 
 from __future__ import annotations
 
@@ -7,12 +7,11 @@ from typing import TYPE_CHECKING, Final
 
 import click
 
-from tidemark.cli.arguments import Name
 from tidemark.cli.confirm import dry_run_option
 from tidemark.cli.each import do_each
 from tidemark.cli.numbers import Whole
 from tidemark.cli.output import Column, Form, Json, notice, output_option, print_rows
-from tidemark.cli.replica_status import (
+from tidemark.cli.replica.progress import (
     REPLICA_COLUMNS,
     STATUS_COLUMNS,
     follow,
@@ -21,18 +20,15 @@ from tidemark.cli.replica_status import (
     move_rows,
     replica_rows,
 )
+from tidemark.cli.replica.which import partition_argument, partitions_meant, topic_argument
 from tidemark.cli.session import Session, talks_to_brokers
-from tidemark.cli.verbs import Verbs
 from tidemark.cli.waiting import timeout_option, wait_option
-from tidemark.protocol.errors import ErrorCode, RequestError
 from tidemark.protocol.types import TopicPartition
 
 if TYPE_CHECKING:
     from tidemark.client import Client
     from tidemark.client.replica_changes import Change
-    from tidemark.client.replica_descriptions import (
-        ReplicaChange,
-    )
+    from tidemark.client.replica_descriptions import ReplicaChange
 
 _CHANGE_COLUMNS: Final = (
     Column("topic"),
@@ -40,9 +36,6 @@ _CHANGE_COLUMNS: Final = (
     Column("before"),
     Column("after"),
 )
-
-topic_argument = click.argument("topic", type=Name())
-partition_argument = click.argument("partition", type=Whole(0), required=False)
 
 
 def brokers_option(what: str) -> Callable[[Callable[..., None]], Callable[..., None]]:
@@ -58,18 +51,7 @@ def brokers_option(what: str) -> Callable[[Callable[..., None]], Callable[..., N
     )
 
 
-@click.group(cls=Verbs)
-def replica() -> None:
-    """See which brokers hold a partition; move, add and remove replicas.
-
-    A partition is written and read as ever while its replicas move. The new brokers are sent its
-    log first, no faster than `reassignment.bytes.per.second` for each broker that sends; then its
-    voters change, and the brokers that left delete their files. It goes on by itself, whichever
-    broker is restarted meanwhile.
-    """
-
-
-@replica.command()
+@click.command()
 @topic_argument
 @click.argument("partition", type=Whole(0))
 @click.option("--from", "source", type=Whole(0), required=True, help="The broker that holds it.")
@@ -100,7 +82,7 @@ def move(
     _change(session, topic, partition, moved(source, to), dry_run, wait, timeout_seconds, form)
 
 
-@replica.command()
+@click.command()
 @topic_argument
 @partition_argument
 @brokers_option("A broker to add a replica on; repeatable.")
@@ -136,7 +118,7 @@ def add(
     _change(session, topic, partition, added(brokers), dry_run, wait, timeout_seconds, form)
 
 
-@replica.command()
+@click.command()
 @topic_argument
 @partition_argument
 @brokers_option("A broker to remove the replica from; repeatable.")
@@ -167,7 +149,7 @@ def remove(
     _change(session, topic, partition, removed(brokers), dry_run, wait, timeout_seconds, form)
 
 
-@replica.command()
+@click.command()
 @topic_argument
 @partition_argument
 @wait_option
@@ -189,7 +171,7 @@ def cancel(
     """
 
     async def run(client: Client) -> None:
-        asked = await _partitions(client, topic, partition)
+        asked = await partitions_meant(client, topic, partition)
         if partition is None:
             asked = list(await client.admin.list_reassignments(asked))
         if asked:
@@ -200,46 +182,6 @@ def cancel(
         if wait:
             await follow(client, asked, timeout_seconds)
         print_rows(move_rows(await look(client, asked)), STATUS_COLUMNS, form)
-
-    session.run(run)
-
-
-@replica.command()
-@click.argument("topic", type=Name(), required=False)
-@partition_argument
-@output_option
-@talks_to_brokers
-@click.pass_obj
-def status(session: Session, topic: str | None, partition: int | None, form: Form) -> None:
-    """Show the moves of replicas that are under way, and how far they are.
-
-    Of all partitions, of a topic's, or of one.
-    """
-
-    async def run(client: Client) -> None:
-        asked = None if topic is None else await _partitions(client, topic, partition)
-        print_rows(move_rows(await look(client, asked)), STATUS_COLUMNS, form)
-
-    session.run(run)
-
-
-@replica.command("list")
-@topic_argument
-@partition_argument
-@output_option
-@talks_to_brokers
-@click.pass_obj
-def list_(session: Session, topic: str, partition: int | None, form: Form) -> None:
-    """List who holds a topic's partitions, and how far each replica is.
-
-    LAG is in records that are committed. An observer's STALE-MS is for how long, in
-    milliseconds, it may have been missing something.
-    """
-
-    async def run(client: Client) -> None:
-        asked = await _partitions(client, topic, partition)
-        described = await client.admin.describe_replicas(asked)
-        print_rows(replica_rows(described), REPLICA_COLUMNS, form)
 
     session.run(run)
 
@@ -255,7 +197,7 @@ def _change(
     form: Form,
 ) -> None:
     async def run(client: Client) -> None:
-        asked = await _partitions(client, topic, partition)
+        asked = await partitions_meant(client, topic, partition)
         changes = await client.admin.change_replicas(asked, change, dry_run=dry_run)
         if wait and not dry_run:
             await follow(client, asked, timeout_seconds)
@@ -285,7 +227,7 @@ def _observe(
             observers = await client.admin.change_observers(at, add=added, remove=removed)
             return f"{at} is observed by {', '.join(map(str, observers)) or 'nobody'}"
 
-        asked = await _partitions(client, topic, partition)
+        asked = await partitions_meant(client, topic, partition)
         await do_each(asked, change)
         if wait:
             await follow_observers(client, asked, added, timeout_seconds)
@@ -293,17 +235,6 @@ def _observe(
         print_rows(replica_rows(described), REPLICA_COLUMNS, form)
 
     session.run(run)
-
-
-async def _partitions(client: Client, topic: str, partition: int | None) -> list[TopicPartition]:
-    (found,) = await client.admin.describe_topics([topic])
-    known = [TopicPartition(topic, each.partition) for each in found.partitions]
-    if partition is None:
-        return known
-    asked = TopicPartition(topic, partition)
-    if asked not in known:
-        raise RequestError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"there is no partition {asked}")
-    return [asked]
 
 
 def _change_rows(changes: Mapping[TopicPartition, ReplicaChange]) -> list[dict[str, Json]]:

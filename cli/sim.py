@@ -1,10 +1,7 @@
 """`tidemark sim`: whole clusters under simulated faults, from seeds or from scenario files."""
 
-import signal
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from multiprocessing import Pool
 from pathlib import Path
 from typing import Final
 
@@ -20,18 +17,17 @@ from tidemark.cli.sim_output import (
     print_trace,
     show_progress,
 )
+from tidemark.cli.sim_runs import Run, verdicts_of
 from tidemark.testing.simulator import twice
 from tidemark.testing.simulator.knobs import Layer
 from tidemark.testing.simulator.report import Report
-from tidemark.testing.simulator.run import SECONDS, Verdict, simulate
+from tidemark.testing.simulator.run import SECONDS, Verdict
 from tidemark.testing.simulator.scenarios import Scenario, read_scenario
 from tidemark.testing.simulator.shrink import RUNS_MAX, Step, shrink
 
 BROKEN: Final = 3
 """The exit status where a run has broken a promise."""
 _TRACE_OF_A_FAILURE: Final = 40
-_SEEDS_AT_ONCE: Final = 4
-"""What a job takes at a time."""
 
 
 class Seeds(click.ParamType):  # type: ignore[type-arg]  # not generic in click 8.1
@@ -49,46 +45,6 @@ class Seeds(click.ParamType):  # type: ignore[type-arg]  # not generic in click 
         if not seeds:
             self.fail(f"'{value}' is no seed at all")
         return seeds
-
-
-@dataclass(frozen=True, slots=True)
-class _Run:
-    """One run that is to be done, here or in another process."""
-
-    seed: int
-    seconds: float
-    layer: Layer = Layer.FULL
-    scenario: Scenario | None = None
-    name: str = ""
-    lines_max: int = 0
-    is_twice: bool = False
-
-    def __call__(self) -> Verdict:
-        if self.scenario is not None:
-            return self.scenario.run(lines_max=self.lines_max)
-        lines_max = twice.LINES_MAX if self.is_twice else self.lines_max
-        verdict = simulate(self.seed, seconds=self.seconds, layer=self.layer, lines_max=lines_max)
-        if not self.is_twice:
-            return verdict
-        return twice.compared(
-            verdict, seconds=self.seconds, layer=self.layer, lines_max=self.lines_max
-        )
-
-    def again(self, verdict: Verdict) -> str:
-        """The command that does it again."""
-        if self.scenario is not None:
-            return f"tidemark sim {self.name}"
-        layer = "" if self.layer is Layer.FULL else f" --layer {self.layer.value}"
-        is_usual = self.seconds == SECONDS[self.layer]
-        seconds = "" if is_usual else f" --seconds {self.seconds:g}"
-        again = " --twice" if verdict.invariant == twice.INVARIANT else ""
-        return f"tidemark sim --seed {self.seed}{layer}{seconds}{again}"
-
-    @property
-    def stem(self) -> str:
-        """Of the files that it is written to."""
-        layer = "" if self.layer is Layer.FULL else f"{self.layer.value}-"
-        return Path(self.name).stem if self.name else f"{layer}seed-{self.seed}"
 
 
 @click.command()
@@ -176,7 +132,7 @@ def sim(
         length = seconds or SECONDS[chosen_layer]
         are_several = len(chosen) > 1
         runs = [
-            _Run(
+            Run(
                 number,
                 length,
                 chosen_layer,
@@ -193,13 +149,13 @@ def sim(
         ctx.exit(BROKEN)
 
 
-def _of_files(files: Sequence[Path]) -> list[_Run]:
+def _of_files(files: Sequence[Path]) -> list[Run]:
     runs = []
     for path in files:
         scenario = read_scenario(path)
         for name in scenario.unknown_knobs:
             click.echo(f"{path}: knobs.{name}: there is no such knob any more", err=True)
-        runs.append(_Run(scenario.seed, 0, Layer.FULL, scenario, str(path)))
+        runs.append(Run(scenario.seed, 0, Layer.FULL, scenario, str(path)))
     return runs
 
 
@@ -212,7 +168,7 @@ class _Finder:
     shrinks: bool
     is_traced: bool
 
-    def take(self, run: _Run, verdict: Verdict, progress: Progress, *, is_alone: bool) -> None:
+    def take(self, run: Run, verdict: Verdict, progress: Progress, *, is_alone: bool) -> None:
         def echo(text: str) -> None:
             with progress.paused():
                 # What is found is the answer for people; for programs, the report is.
@@ -227,7 +183,7 @@ class _Finder:
             print_pass(verdict, echo)
 
     def _keep(
-        self, run: _Run, verdict: Verdict, echo: Callable[[str], None], progress: Progress
+        self, run: Run, verdict: Verdict, echo: Callable[[str], None], progress: Progress
     ) -> None:
         echo(f"  again: {run.again(verdict)}")
         if verdict.invariant == twice.INVARIANT:
@@ -254,11 +210,11 @@ class _Finder:
         echo(f"  written: {path}")
 
 
-def _run_all(ctx: click.Context, runs: Sequence[_Run], jobs: int, finder: _Finder) -> Report:
+def _run_all(ctx: click.Context, runs: Sequence[Run], jobs: int, finder: _Finder) -> Report:
     report = Report()
     is_alone = len(runs) == 1
     try:
-        with show_progress(report, len(runs)) as progress, _verdicts(runs, jobs) as verdicts:
+        with show_progress(report, len(runs)) as progress, verdicts_of(runs, jobs) as verdicts:
             for run, verdict in zip(runs, verdicts):
                 report.add(verdict)
                 finder.take(run, verdict, progress, is_alone=is_alone)
@@ -269,22 +225,3 @@ def _run_all(ctx: click.Context, runs: Sequence[_Run], jobs: int, finder: _Finde
         elif not is_alone:
             print_report(report)
     return report
-
-
-@contextmanager
-def _verdicts(runs: Sequence[_Run], jobs: int) -> Iterator[Iterator[Verdict]]:
-    """The verdicts in the order of the runs, as they come."""
-    if jobs == 1 or len(runs) == 1:
-        yield (run() for run in runs)
-        return
-    # Not an executor: that one waits for the runs that have begun, also after Ctrl-C.
-    with Pool(min(jobs, len(runs)), _leave_interrupts_to_the_parent) as pool:
-        yield pool.imap(_do, runs, chunksize=min(_SEEDS_AT_ONCE, -(-len(runs) // jobs)))
-
-
-def _leave_interrupts_to_the_parent() -> None:
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-
-
-def _do(run: _Run) -> Verdict:
-    return run()

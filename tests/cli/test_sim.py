@@ -15,6 +15,7 @@ from click.testing import CliRunner, Result
 
 from tests.simulator.planted import INVARIANT, plant
 from tidemark.cli import sim as command
+from tidemark.cli import sim_runs
 from tidemark.cli.main import run
 from tidemark.cli.sim import sim
 from tidemark.cli.sim_output import _trace_line
@@ -56,7 +57,7 @@ def failing_seeds(monkeypatch: pytest.MonkeyPatch) -> None:
         tape = () if seed == 3 else (SLOW, POWER)
         return simulate(seed, knobs=KNOBS, script=tape, lines_max=lines_max)
 
-    monkeypatch.setattr(command, "simulate", fail)
+    monkeypatch.setattr(sim_runs, "simulate", fail)
 
 
 def test_one_seed_tells_its_digest() -> None:

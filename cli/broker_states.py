@@ -87,10 +87,12 @@ def drain(
 
     async def run(client: Client) -> None:
         change = await client.admin.drain_broker(node_id, force=force, dry_run=dry_run)
-        _say(change, f"broker {node_id} is drained: {change.leaders} leaders move away")
+        for refusal in change.refusals:
+            click.echo(f"tidemark: at a price: {refusal}", err=True)
         if dry_run:
             _print_change(node_id, change, form)
         else:
+            notice(f"broker {node_id} is drained: {change.leaders} leaders move away")
             await follow(client, node_id, form, wait=wait, timeout_seconds=timeout_seconds)
 
     session.run(run)
@@ -158,12 +160,6 @@ def decommission(
             await follow(client, node_id, form, wait=wait, timeout_seconds=timeout_seconds)
 
     session.run(run)
-
-
-def _say(change: StateChange, what: str) -> None:
-    for refusal in change.refusals:
-        click.echo(f"tidemark: at a price: {refusal}", err=True)
-    notice(what)
 
 
 def _print_change(node_id: int, change: StateChange, form: Form) -> None:

@@ -7,6 +7,7 @@ from dataclasses import replace
 import pytest
 
 from tests.cli.conftest import Command
+from tidemark.cli import broker_states
 from tidemark.cli.broker_status import _farewell, _row
 from tidemark.cli.leader_balance import _moves, _refusals
 from tidemark.client import BalancePlan, BrokerStatus, PlannedMove, RefusedMove, TopicPartition
@@ -132,3 +133,12 @@ def test_moves_and_refusals_are_rows() -> None:
     assert (move["partition"], move["gain"], move["why"]) == ("t-0", None, "broker 1 is draining")
     (refused,) = _refusals(plan)
     assert (refused["to"], refused["such_as"], refused["partitions"]) == (1, None, 3)
+
+
+def test_a_dry_run_does_not_say_that_a_broker_is_drained(
+    command: Command, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    said: list[str] = []
+    monkeypatch.setattr(broker_states, "notice", said.append)
+    done = command("broker", "drain", "1", "--force", "--dry-run")
+    assert (done.status, said) == (0, [])

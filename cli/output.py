@@ -97,14 +97,16 @@ def print_sections(
 
 def print_value(value: Json, form: Form) -> None:
     """Print any value as JSON or YAML."""
+    # What cannot be encoded would be written as an escape that is none of theirs.
+    is_utf8 = sys.stdout.encoding.lower() in ("utf-8", "utf8")
     if form is Form.YAML:
         import yaml
 
         # JSON has no kinds of strings, and writes an enumeration's as any other.
         plain = json.loads(json.dumps(value))
-        click.echo(yaml.safe_dump(plain, sort_keys=False, allow_unicode=True), nl=False)
+        click.echo(yaml.safe_dump(plain, sort_keys=False, allow_unicode=is_utf8), nl=False)
     else:
-        click.echo(json.dumps(value, ensure_ascii=False, indent=2))
+        click.echo(json.dumps(value, ensure_ascii=not is_utf8, indent=2))
 
 
 def cell(value: Json) -> str:

@@ -2,6 +2,7 @@
 
 import io
 import json
+from collections.abc import Callable
 
 import pytest
 import yaml
@@ -78,6 +79,18 @@ def test_json_and_yaml_carry_every_key(capsys: pytest.CaptureFixture[str]) -> No
     assert json.loads(capsys.readouterr().out) == ROWS
     print_rows(ROWS, COLUMNS, Form.YAML)
     assert yaml.safe_load(capsys.readouterr().out) == ROWS
+
+
+@pytest.mark.parametrize(("form", "parse"), [(Form.JSON, json.loads), (Form.YAML, yaml.safe_load)])
+def test_json_and_yaml_are_valid_where_standard_output_is_not_utf_8(
+    monkeypatch: pytest.MonkeyPatch, form: Form, parse: Callable[[str], object]
+) -> None:
+    printed = io.BytesIO()
+    stream = io.TextIOWrapper(printed, "latin-1", errors="backslashreplace", write_through=True)
+    monkeypatch.setattr("sys.stdout", stream)
+    rows: list[dict[str, Json]] = [{"group": "größe €"}]
+    print_rows(rows, COLUMNS, form)
+    assert parse(printed.getvalue().decode("latin-1")) == rows
 
 
 def test_a_pipe_gets_lines_of_any_length(capsys: pytest.CaptureFixture[str]) -> None:

@@ -39,7 +39,7 @@ class Seeds(click.ParamType):  # type: ignore[type-arg]  # not generic in click 
         self, value: object, param: click.Parameter | None, ctx: click.Context | None
     ) -> range:
         first, dash, last = str(value).partition("-")
-        if not (first.isascii() and first.isdigit()) or (dash and not last.isdigit()):
+        if not str(value).isascii() or not first.isdigit() or (dash and not last.isdigit()):
             self.fail(f"'{value}' is neither a number of seeds nor a range like 1000-1999")
         seeds = range(int(first), int(last) + 1) if dash else range(int(first))
         if not seeds:

@@ -1,5 +1,6 @@
 """Which of a group's partitions an option means."""
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
@@ -11,6 +12,7 @@ from tidemark.protocol.errors import TidemarkError
 
 _PARTITIONS_MAX: Final = 100_000
 """As many as a topic can have."""
+_PART: Final = re.compile(r"([0-9]{1,20})(?:-([0-9]{1,20}))?")
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,10 +46,10 @@ def parse_choice(text: str) -> Choice:
         return Choice(topic, None, text)
     found: set[int] = set()
     for part in numbers.split(","):
-        first, dash, last = part.partition("-")
-        if not (first.isdecimal() and (not dash or last.isdecimal())):
+        numbered = _PART.fullmatch(part)
+        if numbered is None:
             raise click.BadParameter(f"{text!r}: say partitions as in orders:0,3-5")
-        start, end = int(first), int(last or first) + 1
+        start, end = int(numbered[1]), int(numbered[2] or numbered[1]) + 1
         if not start < end <= start + _PARTITIONS_MAX:
             raise click.BadParameter(f"{text!r}: {part} is no range of a topic's partitions")
         found.update(range(start, end))

@@ -111,6 +111,7 @@ def test_the_version_is_the_packages(capsys: pytest.CaptureFixture[str]) -> None
         (["broker", "status", "99999999999"], "is above 2147483647"),
         (["bench", "--rate", "inf"], "inf is not in the range of finite numbers"),
         (["group", "reset", "g", "--to", "end", "--topic", "t:5-3"], "5-3 is no range"),
+        (["group", "delete", "g", "--topic", "t:" + "9" * 5000], "say partitions as in"),
         (["group", "reset", "g", "--to", "end", "--topic", f"t:0-{10**15}"], "is no range"),
         (["export", "t", "--to", "f", "-c", "key,key"], "the column 'key' twice"),
         (["produce", "t", "-K", ""], "a delimiter cannot be empty"),

@@ -226,6 +226,7 @@ def test_a_knob_that_is_no_more_is_told(tmp_path: Path) -> None:
         (["--seeds", "9-8"], "'9-8' is no seed at all"),
         (["--seeds", "-3"], "'-3' is neither a number of seeds nor a range"),
         (["--seeds", "many"], "'many' is neither a number of seeds nor a range"),
+        (["--seeds", "1-²"], "'1-²' is neither a number of seeds nor a range"),
         (["--seed", "-1"], "-1 is not in the range"),
         (["--seconds", "-1"], "-1.0 is not in the range"),
         (["--seconds", "0"], "0.0 is not in the range"),

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+from contextlib import redirect_stdout
 from typing import TYPE_CHECKING
 
 import click
@@ -153,8 +155,12 @@ def decommission(
             print_brokers(await client.admin.describe_brokers([node_id]), form)
             return
         planned = await client.admin.decommission_broker(node_id, force=force, dry_run=True)
-        if dry_run or not yes:
+        if dry_run:
             _print_change(node_id, planned, form)
+        elif not yes:
+            # It belongs to the question; the answer is how the broker is then.
+            with redirect_stdout(sys.stderr):
+                _print_change(node_id, planned, Form.TABLE)
         if confirm(f"Move all off broker {node_id}?", yes=yes, dry_run=dry_run):
             await client.admin.decommission_broker(node_id, force=force)
             await follow(client, node_id, form, wait=wait, timeout_seconds=timeout_seconds)

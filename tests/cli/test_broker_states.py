@@ -142,3 +142,12 @@ def test_a_dry_run_does_not_say_that_a_broker_is_drained(
     monkeypatch.setattr(broker_states, "notice", said.append)
     done = command("broker", "drain", "1", "--force", "--dry-run")
     assert (done.status, said) == (0, [])
+
+
+def test_what_a_decommission_would_move_is_shown_with_the_question(command: Command) -> None:
+    asked = command("broker", "decommission", "1", "--force", "-o", "json")
+    assert (asked.status, asked.out) == (2, b"")
+    assert "REPLICAS" in asked.err
+    assert "say --yes" in asked.err
+    looked = command("broker", "decommission", "1", "--force", "--dry-run", "-o", "json")
+    assert json.loads(looked.out)["broker"] == 1

@@ -3,11 +3,14 @@ names that Kafka's clients and kcat have.
 """
 
 import os
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 import click
+
+from tidemark.cli.numbers import WHOLE_MAX
 
 if TYPE_CHECKING:
     from tidemark.client import ClientSettings
@@ -90,11 +93,13 @@ def read_pairs(pairs: Sequence[str]) -> dict[str, str]:
 
 
 def request_bytes_max(given: Mapping[str, str]) -> int:
-    """How large a producer's requests may get. Raises `UsageError` for what is no number."""
+    """How large a producer's requests may get. Raises `UsageError` for what is no such number."""
     for name in REQUEST_BYTES_MAX:
         if (text := given.get(name)) is not None:
-            if not (text.isascii() and text.isdigit() and int(text) > 0):
-                raise click.UsageError(f"{name}={text}: expected a number of bytes")
+            is_number = re.fullmatch("[0-9]{1,10}", text) is not None
+            if not (is_number and 0 < int(text) <= WHOLE_MAX):
+                most = f"expected a number of bytes, {WHOLE_MAX} at most"
+                raise click.UsageError(f"{name}={text}: {most}")
             return int(text)
     return 1 << 20
 

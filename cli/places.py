@@ -27,8 +27,8 @@ _AGO: Final = re.compile(
     r"-(?=\d)(?:(?P<days>\d+)d)?(?:(?P<hours>\d+)h)?(?:(?P<minutes>\d+)m)?(?:(?P<seconds>\d+)s)?"
 )
 _SECONDS: Final = {"days": 86_400, "hours": 3_600, "minutes": 60, "seconds": 1}
-_TIME_MAX: Final = 2**63 - 1
-"""Milliseconds, as a record's timestamp has room for."""
+_NUMBER_MAX: Final = 2**63 - 1
+"""What a record's offset, and its timestamp in milliseconds, have room for."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,9 +45,9 @@ def parse_start(text: str, *, now_ms: int) -> Start:
     if text in _END:
         return End()
     if re.fullmatch(r"\d+", text, re.ASCII):
-        return AtOffset(Offset(int(text)))
+        return AtOffset(Offset(_checked(text, int(text), "an offset")))
     if re.fullmatch(r"-\d+", text, re.ASCII):
-        return BeforeEnd(-int(text))
+        return BeforeEnd(-_checked(text, int(text), "an offset"))
     return AtTime(_parse_time(text, now_ms))
 
 
@@ -60,11 +60,11 @@ def parse_target(text: str, *, now_ms: int) -> Start | Shift:
 
 def _parse_time(text: str, now_ms: int) -> int:
     if re.fullmatch(r"@\d+", text, re.ASCII):
-        return _checked(text, int(text[1:]))
+        return _checked(text, int(text[1:]), "a time")
     if text.startswith("@") and (ago := _AGO.fullmatch(text[1:])):
         parts = {unit: int(count) for unit, count in ago.groupdict(default="0").items()}
         seconds = sum(count * _SECONDS[unit] for unit, count in parts.items())
-        return _checked(text, now_ms - seconds * 1000)
+        return _checked(text, now_ms - seconds * 1000, "a time")
     try:
         time = datetime.fromisoformat(text.removeprefix("@"))
     except ValueError:
@@ -77,7 +77,7 @@ def _parse_time(text: str, now_ms: int) -> int:
     return (time - datetime(1970, 1, 1, tzinfo=UTC)) // timedelta(milliseconds=1)
 
 
-def _checked(text: str, time_ms: int) -> int:
-    if abs(time_ms) > _TIME_MAX:
-        raise ValueError(f"{text!r} is a time further off than a record's can be")
-    return time_ms
+def _checked(text: str, number: int, what: str) -> int:
+    if abs(number) > _NUMBER_MAX:
+        raise ValueError(f"{text!r} is {what} further off than a record's can be")
+    return number

@@ -83,6 +83,7 @@ def test_the_version_is_the_packages(capsys: pytest.CaptureFixture[str]) -> None
         (["topic", "add-partitions", "t"], "say either --add N or --total N"),
         (["consume"], "Missing argument 'TOPIC…'"),
         (["consume", "t", "--from", "nowhere"], "'nowhere' is not a place in a log"),
+        (["consume", "t", "--from", "9" * 23], "further off than a record's can be"),
         (["consume", "t", "-f", "%z"], "%z is not a token"),
         (["consume", "t", "--template", "{{ range(9) }}"], "Call is not allowed"),
         (["consume", "t", "--json", "-f", "%v"], "exclude each other"),

@@ -5,6 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Final
 
+LARGE_BYTES: Final = 160_000
+"""Above the 128 KiB that the journal takes."""
+_FILL: Final = "."
 _SMALL_SEGMENTS: Final = {"segment.bytes": "262144"}
 
 
@@ -21,12 +24,15 @@ class Promise:
     """Whether what was acknowledged may not be lost with the leader alone."""
     replicas: int = 3
     """If there are so many brokers."""
+    large_every: int = 0
+    """One record in so many is too large for the journal, and synced in the log's own files."""
 
 
 SYNCED: Final = Promise(
     "synced",
     configs={"flush": "commit", "min.insync.replicas": "2", **_SMALL_SEGMENTS},
     producer={"enable.idempotence": True},
+    large_every=75,
 )
 CACHED: Final = Promise(
     "cached",
@@ -53,3 +59,13 @@ MOVED: Final = Promise(
 def majority_of(promise: Promise, brokers: int) -> int:
     """Of a partition's replicas in a cluster of so many brokers."""
     return min(promise.replicas, brokers) // 2 + 1
+
+
+def record_of(value: str, *, is_large: bool) -> str:
+    """What is sent for a value of the history."""
+    return value.ljust(LARGE_BYTES, _FILL) if is_large else value
+
+
+def value_of(record: str) -> str:
+    """What of a record is in the history."""
+    return record.rstrip(_FILL)

@@ -8,6 +8,7 @@ from typing import Final, TypeVar
 
 from confluent_kafka import Consumer, KafkaError, KafkaException, Message, TopicPartition
 
+from tests.chaos.workload.promise import value_of
 from tidemark.protocol import types
 from tidemark.protocol.types import Offset
 from tidemark.testing.checkers import Poll, Polled
@@ -111,7 +112,7 @@ def records_in(messages: Iterable[Message]) -> tuple[Polled, ...]:
         Polled(
             types.TopicPartition(_known(message.topic()), _known(message.partition())),
             Offset(_known(message.offset())),
-            _known(message.value()).decode(),
+            value_of(_known(message.value()).decode()),
         )
         for message in messages
         if message.error() is None

@@ -17,7 +17,7 @@ from confluent_kafka import KafkaError, KafkaException, Message, Producer
 from confluent_kafka.admin import AdminClient, NewTopic
 
 from tests.chaos.workload.deadlocks import deadlocked_clients
-from tests.chaos.workload.promise import Promise
+from tests.chaos.workload.promise import Promise, record_of
 from tests.chaos.workload.reader import Reader
 from tidemark.protocol.types import Offset, TopicPartition
 from tidemark.testing.checkers import History, Outcome, Poll, Send
@@ -192,7 +192,9 @@ class Stream:
             elif error.code() == KafkaError._MSG_TIMED_OUT:
                 self.timeouts.append((client, time.monotonic()))
 
-        producer.produce(self.topic, value, partition=partition, on_delivery=delivered)
+        every = self.promise.large_every
+        record = record_of(value, is_large=every > 0 and number % every == 0)
+        producer.produce(self.topic, record, partition=partition, on_delivery=delivered)
 
     def _reserve(
         self, client: str, partition: int, value: str, started: float

@@ -13,6 +13,7 @@ from typing import Final, TypeVar, assert_never
 from uuid import UUID
 
 from tidemark.partitions.state_machines.access.table import AclTable
+from tidemark.partitions.state_machines.access.users import UserTable
 from tidemark.partitions.state_machines.broker_configs import BrokerConfigs
 from tidemark.partitions.state_machines.client_quotas import ClientQuotas
 from tidemark.partitions.state_machines.cluster_brokers import (
@@ -24,6 +25,7 @@ from tidemark.partitions.state_machines.cluster_commands import (
     AllocateProducerIds,
     AlterAcls,
     AlterQuotas,
+    AlterUsers,
     Command,
     CreatePartitions,
     CreateTopic,
@@ -66,11 +68,12 @@ from tidemark.partitions.state_machines.placement import Load
 from tidemark.protocol.errors import ErrorCode, RequestError, StorageError
 from tidemark.protocol.types import NodeId, ProducerId
 
-_SNAPSHOT_FORMAT: Final = 6
-_SNAPSHOT_FORMATS: Final = (2, 3, 4, 5, 6)
+_SNAPSHOT_FORMAT: Final = 7
+_SNAPSHOT_FORMATS: Final = (2, 3, 4, 5, 6, 7)
 """Those that can be read. Format 2 had no wishes, 3 no quotas and no configs of brokers, 4 none of
-groups, 5 no ACLs."""
+groups, 5 no ACLs, 6 no users."""
 _FORMAT_WITH_ACLS: Final = 6
+_FORMAT_WITH_USERS: Final = 7
 
 
 Applied = TopicMetadata | BrokerMetadata | ProducerIdBlock | None
@@ -121,6 +124,7 @@ class ClusterState:
         self.wishes = Wishes()
         self.quotas = ClientQuotas()
         self.acls = AclTable()
+        self.users = UserTable()
         self.broker_configs = BrokerConfigs()
         self._group_configs: dict[str, dict[str, str]] = {}
 
@@ -222,6 +226,8 @@ class ClusterState:
                 return self.quotas.alter(command.changes)
             case AlterAcls():
                 return self.acls.alter(command.added, command.removed)
+            case AlterUsers():
+                return self.users.alter(command.credentials, command.salt_secret)
             case SetBrokerConfigs():
                 return self._set_broker_configs(command)
             case SetGroupConfigs():
@@ -317,6 +323,7 @@ class ClusterState:
             "wishes": self.wishes.body(),
             "quotas": self.quotas.body(),
             "acls": self.acls.body(),
+            "users": self.users.body(),
             "broker_configs": self.broker_configs.body(),
             "group_configs": self._group_configs,
         }
@@ -347,6 +354,8 @@ class ClusterState:
                 state.broker_configs = BrokerConfigs.from_body(body["broker_configs"])
             # Where they are missing without reason, all might be allowed to everybody.
             state.acls = AclTable.of(body["acls"] if body["format"] >= _FORMAT_WITH_ACLS else ())
+            if body["format"] >= _FORMAT_WITH_USERS:
+                state.users = UserTable.of(body["users"])
             for group_id, configs in body.get("group_configs", {}).items():
                 state._group_configs[group_id] = dict(configs)
         except (ValueError, KeyError, TypeError, AttributeError) as error:

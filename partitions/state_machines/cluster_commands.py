@@ -7,11 +7,12 @@ other. Its bytes are JSON with the command's name under "do": small, rare, and r
 
 import json
 from collections.abc import Mapping
-from dataclasses import fields
+from dataclasses import field, fields
 from typing import Any, Final, get_args
 from uuid import UUID
 
 from tidemark.partitions.state_machines.access.acls import Acl
+from tidemark.partitions.state_machines.access.users import UserChange
 from tidemark.partitions.state_machines.client_quotas import QuotaChange
 from tidemark.partitions.state_machines.cluster_values import (
     Assignment,
@@ -180,6 +181,16 @@ class AlterAcls:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class AlterUsers:
+    """Sets and removes credentials of users; refused as a whole or taken as a whole."""
+
+    at_version: int
+    credentials: tuple[UserChange, ...]
+    salt_secret: bytes = field(repr=False)
+    """Kept of the first such command: see `UserTable`."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class SetBrokerConfigs:
     """Replaces what was set for one broker while it runs, or for all brokers, by `configs`."""
 
@@ -215,6 +226,7 @@ Command = (
     | SetBrokerState
     | AlterQuotas
     | AlterAcls
+    | AlterUsers
     | SetBrokerConfigs
     | SetGroupConfigs
 )
@@ -234,8 +246,8 @@ _BY_NAME: Final = {command.__name__: command for command in get_args(Command)}
 def encode_command(command: Command) -> bytes:
     # Any: JSON's own values.
     body: dict[str, Any] = {"do": type(command).__name__}
-    for field in fields(command):
-        body[field.name] = plain(getattr(command, field.name))
+    for each in fields(command):
+        body[each.name] = plain(getattr(command, each.name))
     return json.dumps(body, separators=(",", ":"), sort_keys=True).encode()
 
 

@@ -13,6 +13,11 @@ from typing import Any, Final, NamedTuple, TypeAlias
 from uuid import UUID
 
 from tidemark.partitions.state_machines.access.acls import Acl, acl_of_plain, plain_acl
+from tidemark.partitions.state_machines.access.users import (
+    UserChange,
+    change_of_plain,
+    plain_change,
+)
 from tidemark.partitions.state_machines.client_quotas import QuotaChange, plain_entity
 from tidemark.protocol.types import NodeId
 from tidemark.protocol.values import dataclass
@@ -177,6 +182,10 @@ def plain(value: object) -> Any:
             return {str(name): plain(each) for name, each in value.items()}
         case Acl():
             return plain_acl(value)
+        case UserChange():
+            return plain_change(value)
+        case bytes():
+            return value.hex()
         case tuple():
             return [plain(each) for each in value]
         case LeaderMove() | MoveOutcome() | Reassignment() | QuotaChange():
@@ -241,6 +250,8 @@ _READERS: Final[Mapping[str, Any]] = {
     "assignments": _assignments,
     "added": _acls,
     "removed": _acls,
+    "credentials": lambda body: tuple(map(change_of_plain, body)),
+    "salt_secret": bytes.fromhex,
     "wanted": _by_partition,
     "wanted_at": lambda body: {int(partition): int(at) for partition, at in body.items()},
     "leaving": _by_partition,

@@ -120,14 +120,14 @@ def acl_of(
         _known(Operation, operation, "operation"),
         _known(Permission, permission, "permission"),
     )
-    if not _is_shown(name):
+    if not is_shown(name):
         raise _invalid(f"a name here has 1 to {NAME_BYTES_MAX} bytes and no control characters")
     if acl.resource_type is ResourceType.CLUSTER and name != CLUSTER_NAME:
         raise _invalid(
             f"the only resource of type cluster is called {CLUSTER_NAME!r}, not {name!r}"
         )
     kind, colon, who = principal.partition(":")
-    if not (kind and colon and who and _is_shown(principal)):
+    if not (kind and colon and who and is_shown(principal)):
         raise _invalid(
             f"{principal[:100]!r} is no principal of {NAME_BYTES_MAX} bytes at most, without "
             "control characters: write its type and its name, as in User:alice"
@@ -135,7 +135,8 @@ def acl_of(
     return acl
 
 
-def _is_shown(name: str) -> bool:
+def is_shown(name: str) -> bool:
+    """Whether it can be the name of an ACL's resource or principal."""
     return not _CONTROL.search(name) and 0 < len(name.encode()) <= NAME_BYTES_MAX
 
 

@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.partitions.state_machines.access.rules_of_kafka import ACLS
+from tests.partitions.state_machines.access.test_users import CHANGES as USER_CHANGES
 from tidemark.partitions.state_machines.client_quotas import QuotaChange, QuotaKey, entity_of
 from tidemark.partitions.state_machines.cluster import ClusterState, VersionConflict
 from tidemark.partitions.state_machines.cluster_brokers import voters_wanted
@@ -15,6 +16,7 @@ from tidemark.partitions.state_machines.cluster_commands import (
     AllocateProducerIds,
     AlterAcls,
     AlterQuotas,
+    AlterUsers,
     Command,
     CreatePartitions,
     CreateTopic,
@@ -418,6 +420,12 @@ COMMANDS: st.SearchStrategy[Command] = st.one_of(
         at_version=VERSIONS,
         added=st.lists(ACLS, max_size=3).map(tuple),
         removed=st.lists(ACLS, max_size=1).map(tuple),
+    ),
+    st.builds(
+        AlterUsers,
+        at_version=VERSIONS,
+        credentials=st.lists(USER_CHANGES, max_size=2).map(tuple),
+        salt_secret=st.just(b"\1"),
     ),
     st.builds(SetBrokerConfigs, at_version=VERSIONS, node_id=st.none() | NODES, configs=CONFIGS),
     st.builds(

@@ -99,7 +99,7 @@ def test_a_snapshot_of_a_version_without_acls_has_none(number: int) -> None:
     state = ClusterState.decode(json.dumps(body | {"format": number}).encode())
     assert not list(state.acls)
     alter(state, (ONE,))
-    assert json.loads(state.encode())["format"] == 6
+    assert json.loads(state.encode())["format"] == 7
 
 
 def test_a_snapshot_of_this_version_without_acls_is_refused() -> None:

@@ -146,6 +146,7 @@ APIS: Final[Mapping[int, Api]] = MappingProxyType(
                 49, "AlterClientQuotas", (0, 1), 1, response_module="alter_client_quotas_response"
             ),
             _api(50, "DescribeUserScramCredentials", (0, 0), 0),
+            _api(51, "AlterUserScramCredentials", (0, 0), 0),
             _api(55, "DescribeQuorum", (0, 2), 0, response_module="describe_quorum_response"),
             _api(60, "DescribeCluster", (0, 2), 0),
             _api(61, "DescribeProducers", (0, 0), 0),

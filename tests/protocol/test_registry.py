@@ -53,6 +53,7 @@ VERIFIED = {
     49: ("AlterClientQuotas", 0, 1),
     75: ("DescribeTopicPartitions", 0, 0),
     50: ("DescribeUserScramCredentials", 0, 0),
+    51: ("AlterUserScramCredentials", 0, 0),
     55: ("DescribeQuorum", 0, 2),
     60: ("DescribeCluster", 0, 2),
     61: ("DescribeProducers", 0, 0),

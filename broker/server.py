@@ -93,6 +93,7 @@ async def open_broker(
             ):
                 kafka_address = listeners[0].advertised
                 scrape.show(NodeFigures(node, str(kafka_address)))
+                _warn_without_users(parts, node, listeners)
                 parts.readiness.serving()
                 yield RunningBroker(
                     node=node,
@@ -162,6 +163,17 @@ def _handlers(parts: Parts, node: Node) -> Mapping[int, Handler]:
 
     node.access.on_refused = tell
     return GatedHandlers(HANDLERS, node)
+
+
+def _warn_without_users(parts: Parts, node: Node, listeners: list[BoundListener]) -> None:
+    """The settings alone do not tell: there may be users in the metadata."""
+    if parts.settings.users or len(node.cluster.state.users):
+        return
+    if any(bound.listener.requires_sasl for bound in listeners):
+        logger.warning(
+            "a listener asks for SASL, and there are no users yet, neither in the settings nor in "
+            "the cluster: nobody can connect to it"
+        )
 
 
 async def _run_reactor(parts: Parts) -> None:

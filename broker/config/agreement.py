@@ -121,8 +121,13 @@ def _security_problems(settings: BrokerSettings) -> Iterator[str]:
             "everybody may do everything; add authorizer.class.name=StandardAuthorizer, or leave "
             "them out"
         )
-    if not settings.users and any(each.requires_sasl for each in listeners):
-        yield "a listener asks for SASL and there are no users: nobody could connect; add users"
+    # By SCRAM those of the cluster may log in, of whom the settings know nothing.
+    has_scram = any(each.startswith("SCRAM-") for each in settings.sasl_enabled_mechanisms)
+    if any(each.requires_sasl for each in listeners) and not (settings.users or has_scram):
+        yield (
+            "a listener asks for SASL, by PLAIN alone, and there are no users: nobody could "
+            "connect; add users, or SCRAM-SHA-256 to sasl.enabled.mechanisms"
+        )
 
 
 def _repeated(endpoints: tuple[Endpoint, ...]) -> list[str]:

@@ -25,5 +25,7 @@ def handle(
         code = ErrorCode.UNSUPPORTED_SASL_MECHANISM
     else:
         code = ErrorCode.NONE
-        session.exchange = Credentials(node.settings.users).begin(request.mechanism)
+        session.exchange = Credentials(node.settings.users, node.cluster.state.users).begin(
+            request.mechanism
+        )
     return SaslHandshakeResponse(error_code=code, mechanisms=mechanisms)

@@ -254,10 +254,20 @@ def test_users_come_from_tables_or_from_text_and_passwords_do_not_show(tmp_path:
             },
             "ssl.client.auth is required: name those who sign",
         ),
-        ({"listeners": "SASL_SSL://:1", "ssl.keystore.location": "c"}, "a listener asks for SASL"),
+        (
+            {
+                "listeners": "SASL_SSL://:1",
+                "ssl.keystore.location": "c",
+                "sasl.enabled.mechanisms": "PLAIN",
+            },
+            "a listener asks for SASL, by PLAIN alone",
+        ),
         ({"advertise": "OUTSIDE://here:1"}, "advertised.listeners names OUTSIDE"),
         ({"advertise": "0.0.0.0:1"}, "advertised.listeners has 0.0.0.0:1: clients need a host"),
-        ({"listeners": "SASL_PLAINTEXT://:1"}, "a listener asks for SASL and there are no users"),
+        (
+            {"listeners": "SASL_PLAINTEXT://:1", "sasl.enabled.mechanisms": "PLAIN"},
+            "a listener asks for SASL, by PLAIN alone, and there are no users: nobody could",
+        ),
         ({"group.min.session.timeout.ms": "9999999"}, "group.min.session.timeout.ms is above"),
         ({"queued.max.request.bytes": "4096"}, "queued.max.request.bytes is below"),
         ({"peer.listen": ":9093"}, "peer.listen is :9093, every interface: say with"),
@@ -294,6 +304,12 @@ def test_with_users_a_listener_without_a_protocol_asks_for_sasl() -> None:
     assert load_settings(options=users).settings.client_listeners()[0].requires_sasl
     named = load_settings(options={**users, "listeners": "PLAINTEXT://:0"}).settings
     assert not named.client_listeners()[0].requires_sasl
+
+
+def test_without_users_a_listener_may_ask_for_scram() -> None:
+    """Those of the cluster may log in, and the settings know nothing of them."""
+    options = {"listeners": "SASL_PLAINTEXT://:0", "sasl.enabled.mechanisms": "SCRAM-SHA-512"}
+    assert load_settings(options=options).settings.client_listeners()[0].requires_sasl
 
 
 def test_a_listener_on_every_interface_shows_each_client_the_address_it_came_by() -> None:

@@ -18,6 +18,7 @@ from tidemark.broker.metrics import BadInput
 from tidemark.broker.network.requests import RequestContext, Session
 from tidemark.broker.network.sasl import Credentials, Exchange
 from tidemark.broker.node import Node
+from tidemark.partitions.state_machines.access.users import UserTable
 from tidemark.protocol.errors import ErrorCode, RequestError
 from tidemark.protocol.messages.sasl_authenticate import SaslAuthenticateRequest
 from tidemark.protocol.messages.sasl_handshake import SaslHandshakeRequest
@@ -29,7 +30,7 @@ SCRAM = ["SCRAM-SHA-256", "SCRAM-SHA-512"]
 
 
 def plain(message: bytes) -> str | None:
-    return Credentials(USERS).begin("PLAIN").step(message).user
+    return Credentials(USERS, UserTable()).begin("PLAIN").step(message).user
 
 
 @pytest.mark.parametrize("message", ["\0ada\0pässword", "ada\0ada\0pässword"])
@@ -61,7 +62,7 @@ def test_plain_refuses_everything_else_in_the_same_words(message: bytes) -> None
 def scram(mechanism: str, name: str, password: str) -> str | None:
     """Who the broker takes the client for, after the client has checked the broker as well."""
     client = ScramClient([mechanism], name, password)
-    server = Credentials(USERS).begin(mechanism)
+    server = Credentials(USERS, UserTable()).begin(mechanism)
     challenge = server.step(client.get_client_first().encode())
     assert challenge.user is None
     client.set_server_first(challenge.reply.decode())
@@ -89,7 +90,7 @@ def test_scram_tells_a_wrong_password_like_an_unknown_name(
 def test_scram_challenges_a_name_with_the_same_salt_each_time(name: str) -> None:
     salts = set()
     for _ in range(2):
-        server = Credentials(USERS).begin("SCRAM-SHA-256")
+        server = Credentials(USERS, UserTable()).begin("SCRAM-SHA-256")
         challenge = server.step(ScramClient(SCRAM[:1], name, "x").get_client_first().encode())
         salts.add(challenge.reply.split(b",s=")[1])
     assert len(salts) == 1
@@ -107,7 +108,7 @@ def is_over(server: Exchange, message: bytes) -> bool:
 
 @given(st.sampled_from(["PLAIN", *SCRAM]), st.lists(st.binary(), min_size=1, max_size=3))
 def test_no_bytes_prove_anything(mechanism: str, messages: list[bytes]) -> None:
-    server = Credentials(USERS).begin(mechanism)
+    server = Credentials(USERS, UserTable()).begin(mechanism)
     for message in messages:
         if is_over(server, message):
             return
@@ -115,7 +116,7 @@ def test_no_bytes_prove_anything(mechanism: str, messages: list[bytes]) -> None:
 
 @pytest.mark.parametrize("tampered", ["n,,n=ada,r=", "y,,n=ada,r=x", "p=tls-unique,,n=ada,r=x"])
 def test_scram_takes_no_odd_first_message_for_a_proof(tampered: str) -> None:
-    is_over(Credentials(USERS).begin("SCRAM-SHA-256"), tampered.encode())
+    is_over(Credentials(USERS, UserTable()).begin("SCRAM-SHA-256"), tampered.encode())
 
 
 def session(*, requires_sasl: bool = True) -> Session:
@@ -225,7 +226,7 @@ async def test_both_responses_travel(tmp_path: Path, version: int) -> None:
 def test_a_client_library_that_refuses_is_not_hidden() -> None:
     """The proof of the broker is checked, too: a broker that does not know the password fails."""
     client = ScramClient(["SCRAM-SHA-256"], "ada", "pässword")
-    impostor = Credentials([User("ada", "guess")]).begin("SCRAM-SHA-256")
+    impostor = Credentials([User("ada", "guess")], UserTable()).begin("SCRAM-SHA-256")
     client.set_server_first(impostor.step(client.get_client_first().encode()).reply.decode())
     with pytest.raises(RequestError):
         impostor.step(client.get_client_final().encode())

@@ -15,7 +15,7 @@ from tidemark.broker.handlers.late_table import LateTable
 from tidemark.broker.network.requests import Handler
 
 CHANGES: Final[Mapping[int, Change]] = LateTable(
-    (19, 20, 30, 31, 33, 37, 43, 44, 45, 46, 49, 55, 20_000, 20_001, 20_002, 20_003, 20_004),
+    (19, 20, 30, 31, 33, 37, 43, 44, 45, 46, 49, 51, 55, 20_000, 20_001, 20_002, 20_003, 20_004),
     lambda module: module.CHANGE,
 )
 """By API key: what is the business of the leader of the metadata."""

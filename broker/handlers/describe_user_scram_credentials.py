@@ -1,14 +1,17 @@
-"""DescribeUserScramCredentials: by which mechanisms of SCRAM the users of this broker can prove who
-they are. None can be added or changed by a request: users are in the brokers' files.
+"""DescribeUserScramCredentials: by which mechanisms of SCRAM users can prove who they are, those of
+the cluster and those in this broker's settings.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from typing import TYPE_CHECKING, Final
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from tidemark.broker.network.requests import RequestContext
 from tidemark.broker.network.sasl import ITERATIONS
+from tidemark.broker.steps import Steps
+from tidemark.partitions.state_machines.access.users import BY_LABEL
 from tidemark.protocol.errors import ErrorCode
 from tidemark.protocol.messages.describe_user_scram_credentials import (
     CredentialInfo,
@@ -20,31 +23,44 @@ from tidemark.protocol.messages.describe_user_scram_credentials import (
 if TYPE_CHECKING:
     from tidemark.broker.node import Node
 
-_NUMBERS: Final = {"SCRAM-SHA-256": 1, "SCRAM-SHA-512": 2}
-"""Kafka's, by mechanism."""
 
-
-def handle(
-    node: Node, request: DescribeUserScramCredentialsRequest, context: RequestContext
+async def handle(
+    node: Node, request: DescribeUserScramCredentialsRequest, _context: RequestContext
 ) -> DescribeUserScramCredentialsResponse:
-    del context
-    numbers = [_NUMBERS[each] for each in node.settings.sasl_enabled_mechanisms if each in _NUMBERS]
-    infos = [CredentialInfo(mechanism=number, iterations=ITERATIONS) for number in numbers]
-    names = [user.name for user in node.settings.users] if infos else []
-    known = frozenset(names)
-    asked = Counter(user.name for user in request.users or ()) or dict.fromkeys(names, 1)
+    users, enabled = node.cluster.state.users, node.settings.sasl_enabled_mechanisms
+    of_settings = [
+        CredentialInfo(mechanism=BY_LABEL[each], iterations=ITERATIONS)
+        for each in enabled
+        if each in BY_LABEL
+    ]
+    configured = dict.fromkeys(user.name for user in node.settings.users)
+
+    def infos_of(name: str) -> list[CredentialInfo]:
+        if name in configured:
+            return of_settings
+        return [
+            CredentialInfo(mechanism=mechanism, iterations=each.iterations)
+            for mechanism, each in users.credentials(name).items()
+        ]
+
+    def described(asked: tuple[str, int]) -> DescribeUserScramCredentialsResult:
+        name, times = asked
+        return _result(name, times, infos_of(name))
+
+    known = [name for name in dict.fromkeys([*configured, *users]) if infos_of(name)]
+    asked = Counter(user.name for user in request.users or ()) or dict.fromkeys(known, 1)
     return DescribeUserScramCredentialsResponse(
-        results=[_result(name, count, name in known, infos) for name, count in asked.items()]
+        results=await Steps().each(asked.items(), described)
     )
 
 
 def _result(
-    name: str, times_asked: int, is_known: bool, infos: list[CredentialInfo]
+    name: str, times_asked: int, infos: Sequence[CredentialInfo]
 ) -> DescribeUserScramCredentialsResult:
     """Each user once, as Kafka does: one that was named twice is refused."""
     if times_asked > 1:
         code, why = ErrorCode.DUPLICATE_RESOURCE, f"user {name} is asked about more than once"
-    elif not is_known:
+    elif not infos:
         code, why = ErrorCode.RESOURCE_NOT_FOUND, f"there is no user {name} with SCRAM"
     else:
         return DescribeUserScramCredentialsResult(user=name, credential_infos=infos)

@@ -56,6 +56,7 @@ GATES: Final[Mapping[int, Gate]] = {
     48: cluster.on_cluster(Operation.DESCRIBE_CONFIGS),  # DescribeClientQuotas
     49: cluster.on_cluster(Operation.ALTER_CONFIGS),  # AlterClientQuotas
     50: cluster.describe_user_scram_credentials,
+    51: cluster.on_cluster(Operation.ALTER),  # AlterUserScramCredentials
     55: cluster.on_cluster(Operation.DESCRIBE),  # DescribeQuorum
     60: open_to_all,  # DescribeCluster: what every client has to know
     61: records.describe_producers,

@@ -253,6 +253,11 @@ CASES = (
     ),
     Case(50, ((OP.DESCRIBE, CLUSTER),), lambda name: {"users": None}),
     Case(50, ((OP.DESCRIBE, CLUSTER),), lambda name: {"users": [{"name": name}]}),
+    Case(
+        51,
+        ((OP.ALTER, CLUSTER),),
+        lambda name: {"deletions": [{"name": name, "mechanism": 1}], "upsertions": []},
+    ),
     Case(55, ((OP.DESCRIBE, CLUSTER),)),
     Case(
         61,

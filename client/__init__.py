@@ -57,6 +57,7 @@ from tidemark.client.descriptions import (
     QuorumReplica,
     RebalanceDescription,
     TopicDescription,
+    UserDescription,
 )
 from tidemark.client.leader_descriptions import ElectedLeader, MovedLeader
 from tidemark.client.offsets import (
@@ -179,5 +180,6 @@ __all__ = [
     "TransactionListing",
     "UnevennessTerm",
     "UntrustedBroker",
+    "UserDescription",
     "open_client",
 ]

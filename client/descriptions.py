@@ -234,3 +234,12 @@ class ClientQuotas:
     client_id: str | Default | None
     values: Mapping[str, float]
     """By what is limited, as in `producer_byte_rate`."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class UserDescription:
+    """A user that can log in with SCRAM."""
+
+    name: str
+    iterations: Mapping[str, int]
+    """By mechanism: how often its password is hashed."""

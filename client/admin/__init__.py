@@ -17,6 +17,7 @@ from tidemark.client.admin.quotas import QuotaAdmin
 from tidemark.client.admin.reassignments import ReassignmentAdmin
 from tidemark.client.admin.topics import TopicAdmin
 from tidemark.client.admin.transactions import TransactionAdmin
+from tidemark.client.admin.users import UserAdmin
 
 
 class Admin(
@@ -30,6 +31,7 @@ class Admin(
     ReassignmentAdmin,
     QuotaAdmin,
     AclAdmin,
+    UserAdmin,
     TransactionAdmin,
 ):
     """Everything that can be asked of a cluster; `Client.admin`."""

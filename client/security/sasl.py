@@ -20,7 +20,11 @@ from tidemark.protocol.values import dataclass
 
 PLAIN: Final = "PLAIN"
 SCRAM: Final = ("SCRAM-SHA-256", "SCRAM-SHA-512")
+ITERATIONS: Final = 4096
+"""How often a password is hashed, if nobody says otherwise: the least that brokers take."""
+ITERATIONS_MAX: Final = 16_384
 MECHANISMS: Final = (PLAIN, *SCRAM)
+_HASHES: Final = dict(zip(SCRAM, ("sha256", "sha512"), strict=True))
 
 Ask = tuple[Message, type[Message]]
 """A request, and the type of its answer."""
@@ -65,6 +69,29 @@ def authenticate(sasl: Sasl) -> Generator[Ask, Message, None]:
         case code:
             raise RequestError(code, "the broker refused to authenticate")
     yield from (_plain(sasl) if sasl.mechanism == PLAIN else _scram(sasl))
+
+
+def salted_password(mechanism: str, password: str, salt: bytes, iterations: int) -> bytes:
+    """What SCRAM makes of a password (RFC 5802). Who has it can log in with it.
+
+    Raises `ConfigError` for a password that SCRAM does not take, or that is none, and for
+    iterations that no broker takes.
+    """
+    # Here, because a client without a password does not need them.
+    from hashlib import pbkdf2_hmac
+
+    from scramp import ScramException
+    from scramp.utils import saslprep
+
+    try:
+        prepared: str = saslprep(password)
+    except ScramException:
+        prepared = ""
+    if not prepared:
+        raise ConfigError("a password has one character or more, and no control characters")
+    if not ITERATIONS <= iterations <= ITERATIONS_MAX:
+        raise ConfigError(f"{iterations} iterations: brokers take {ITERATIONS} to {ITERATIONS_MAX}")
+    return pbkdf2_hmac(_HASHES[mechanism], prepared.encode(), salt, iterations)
 
 
 def refused(address: object, error: RequestError) -> RequestError:

@@ -60,6 +60,7 @@ NOUNS: Final = {
         "tidemark.cli.quota:quota",
         "Limit what users and clients may send, fetch, and use of the processors.",
     ),
+    "user": Noun("tidemark.cli.user:user", "See and change who can log in."),
     "acl": Noun("tidemark.cli.acl:acl", "See and change who is allowed to do what."),
     "bench": Noun(
         "tidemark.cli.bench:bench",

@@ -67,8 +67,8 @@ a network of its own, or the brokers [certificates](#tls-between-brokers).
 
 ## Users and passwords
 
-As soon as there is a user, clients have to prove who they are, with PLAIN, SCRAM-SHA-256 or
-SCRAM-SHA-512, on every listener that is not named `PLAINTEXT` or mapped to it:
+As soon as a broker's settings have a user, clients have to prove who they are, with PLAIN,
+SCRAM-SHA-256 or SCRAM-SHA-512, on every listener that is not named `PLAINTEXT` or mapped to it:
 
 ```toml
 listeners = ":9092"
@@ -82,6 +82,36 @@ A client then says `security.protocol=SASL_PLAINTEXT`, its mechanism, name and p
 the password off the network; across a network that is not yours the rest wants TLS. Keep the file
 readable for the broker alone (`chmod 600`), or give the users by `TIDEMARK_USERS=name:password,…`;
 an option would show in the process list.
+
+## Users of the cluster
+
+Users can also be made while brokers run, for all of them at once:
+
+```sh
+tidemark user set ada
+tidemark user list
+tidemark user delete ada
+```
+
+Kafka's tools and clients make them, too (`kafka-configs --alter --entity-type users`). They are in
+the cluster's metadata, and log in with SCRAM at each broker. What is kept there checks a password
+and does not tell it, so PLAIN, which brings the password itself, does not let them in.
+
+* *A name that is in a broker's settings* is that user there, whatever the cluster has, and requests
+  to change it are refused. Give all brokers the same users in their settings: which of them
+  answers is not for the client to choose.
+* *A listener asks for a password* because of what it is called, or of users in the settings. Users
+  of the cluster change nothing in that: without users in the settings call it `SASL_SSL` or
+  `SASL_PLAINTEXT`.
+* *The first user* is made by one in the settings, who is among the `super.users` where there are
+  [ACLs](operations.md#who-may-do-what), or by who comes in at another listener that asks for
+  nothing, on 127.0.0.1 say. With ACLs, users are made by who may `alter` the cluster. Who may do
+  that may become whoever is not there yet, so have all `super.users` be there.
+* *A new password, and a deletion,* count from the next login on. Connections go on that have logged
+  in before: to end them, restart the brokers, or deny that user everything by ACLs.
+* *What is sent is not the password, but as good*: make users over TLS, with TLS
+  [between brokers](#tls-between-brokers), too. What is kept is as good for who would pose as a
+  broker, and lets passwords be guessed: keep data directories and their copies to yourself.
 
 ## TLS
 

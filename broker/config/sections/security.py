@@ -28,9 +28,9 @@ class Security:
         "users",
         Users(),
         (),
-        "Who may connect: `name:password` with commas between, or `[[users]]` tables with `name` "
-        "and `password` in TOML. With any user, a listener that does not name its protocol "
-        "asks for SASL.",
+        "Who may connect, beside the users of the cluster: `name:password` with commas between, or "
+        "`[[users]]` tables with `name` and `password` in TOML. With any user here, a listener "
+        "that does not name its protocol asks for SASL.",
         section=_SECTION,
         is_secret=True,
     )

@@ -57,6 +57,7 @@ _OBSERVED = (
     "test_a_config_asks_for_observers_and_other_clients_read_from_the_one_near_them"
 )
 _SASL = "clients/test_sasl.py::test_a_client_that_knows_the_password_is_served"
+_USERS = "clients/test_users.py::test_a_user_logs_in_at_each_broker_by_the_mechanism_it_has"
 _ACLS = "clients/test_acls.py::test_what_acls_allow_goes_on_until_they_are_gone"
 _CERTIFICATES = (
     "clients/test_users_by_certificate.py::test_what_one_certificates_user_may_do_another_may_not"
@@ -81,6 +82,7 @@ SHARED = {
     "compacted topics": dict.fromkeys(("test_tidemark", *_OTHERS), _COMPACTED),
     "reads from an observer near by": dict.fromkeys(("test_tidemark", *_OTHERS), _OBSERVED),
     "SASL (PLAIN, SCRAM)": dict.fromkeys(("test_tidemark", "test_cli", *_OTHERS), _SASL),
+    "users of the cluster": dict.fromkeys(("test_tidemark", *_OTHERS), _USERS),
     "TLS": dict.fromkeys(("test_tidemark", "test_cli", *_OTHERS, "test_kcat"), _TLS),
     "a user by its certificate": dict.fromkeys(("test_tidemark", "test_librdkafka"), _CERTIFICATES),
     "ACLs": dict.fromkeys(("test_tidemark", "test_cli", *_OTHERS, "test_kcat"), _ACLS),

@@ -49,7 +49,6 @@ _NOT_HERE: Final[Mapping[str, str]] = {
     "0109_*": "it needs Kafka's own command line",
     "0115_*": "it needs Kafka's own command line",
     "0119_*": "it needs Kafka's own command line",
-    "0081_admin/UserScramCredentials": "there is no SCRAM administration",
     "0064_*": "it needs a library of its own that is built with it",
     "0142_*": "it needs SASL/OAUTHBEARER",
     "01[78]?_share*": "there are no share groups",

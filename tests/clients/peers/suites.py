@@ -93,7 +93,6 @@ SUITES: Final[Mapping[str, PytestSuite | LibrdkafkaSuite]] = MappingProxyType(
             plugin="for_confluent",
             environment={"BROKERS": "{host}:{port}"},
             not_applicable={
-                "*scram*": "users are in the brokers' files: there is no SCRAM administration",
                 "*test_describe_operations*": _OWN_BROKER,
             },
             known={

@@ -30,9 +30,9 @@ def where_time_goes(results: Sequence[Result]) -> str:
     commits = sorted({result.commit for _, result in found})
     rows = _rows(profiles)
     lines = [
-        f"## Where the time goes, at {', '.join(commits)}",
+        "## Where the time goes",
         "",
-        _SAY,
+        f"At {', '.join(commits)}. {_SAY}",
         "",
         f"| µs | {' | '.join(_name(profile) for profile in profiles)} |",
         f"|---|{'---:|' * len(profiles)}",

@@ -117,7 +117,7 @@ def test_of_each_path_the_newest_look_is_told_with_all_its_brokers(tmp_path: Pat
     keep(tmp_path, "2", [], profiles=[look("small"), look("small", "follower")])
     results = newest_first(tmp_path)
     text = page(results, [])
-    assert "## Where the time goes, at of-1, of-2" in text
+    assert "## Where the time goes\n\nAt of-1, of-2. Micro" in text
     names = "the path small, a request | the path small, a follower, a request | the path large"
     assert f"| µs | {names}, a request |" in text
     assert "| send | 45 | 45 | 45 |" in text

@@ -21,6 +21,7 @@ from typing import Final, Protocol
 from tidemark.partitions.storage.journal.group_commits import CommitGroup
 from tidemark.partitions.storage.journal.records import JournalRecord
 from tidemark.partitions.storage.refusals import NO_ROOM, was_not_asked, was_not_written
+from tidemark.protocol.errors import StorageError
 
 ROOM_RETRY_SECONDS: Final = 0.2
 NOTE_SECONDS: Final = 0.002
@@ -157,6 +158,8 @@ class WriterThread:
             if not was_not_written(error):
                 raise
             return
+        except StorageError:
+            return  # The loop has met a failure, and has told of it: nothing is written any more.
         self._insist(partial(self._journal.sync, notes=False), was_not_asked)
         self._journal.note_synced()
 

@@ -23,6 +23,7 @@ from tidemark.broker.network.turn import Turn
 from tidemark.broker.replicas import writer_thread
 from tidemark.broker.replicas.disk import DiskWriter, open_disk_writer
 from tidemark.partitions.storage.journal.records import JournalRecord
+from tidemark.protocol.errors import StorageError
 
 
 async def test_what_comes_during_a_sync_is_one_group() -> None:
@@ -318,3 +319,21 @@ async def test_what_could_be_said_later_and_fails_is_the_end(*, is_written: bool
             await disk.wait_failed()
     assert told == [1], "it was on the disk"
     assert errors == [disk.error]
+
+
+async def test_what_could_be_said_later_is_left_where_the_loop_has_met_a_failure() -> None:
+    """It has told of that: the thread would say it a second time, and in other words."""
+    journal, told, tried = FakeJournal(), list[int](), threading.Event()
+
+    def refuse(records: Sequence[JournalRecord], *, synced: bool) -> None:
+        tried.set()
+        raise StorageError("the journal could not be written")
+
+    journal.write = refuse  # type: ignore[method-assign]  # as it does after a failure
+    async with opened(journal) as disk:
+        for number in (1, 2):
+            disk.write(number, [large(number)], told.append, syncs=[FakeSync(lambda: None)])
+            assert await trio.to_thread.run_sync(tried.wait, 10)
+            await disk.wait_durable(number)
+            tried.clear()
+    assert told == [1, 2], "the thread lives"

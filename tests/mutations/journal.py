@@ -398,6 +398,14 @@ MUTATIONS = (
         new="            return\n",
         killed_by="tests/broker/test_disk.py::test_what_could_be_said_later_and_fails_is_the_end",
     ),
+    Mutation(
+        name="what waits is left where the loop has met a failure",
+        file="broker/replicas/writer_thread.py",
+        old="        except StorageError:\n            return",
+        new="        except StorageError:\n            raise",
+        killed_by="tests/broker/test_disk.py"
+        "::test_what_could_be_said_later_is_left_where_the_loop_has_met_a_failure",
+    ),
     # Redo
     storage_rule(
         "the journal goes on behind every block that is there",

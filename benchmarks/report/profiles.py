@@ -9,10 +9,11 @@ from matplotlib.figure import Figure
 
 from benchmarks.harness import figure as shown
 from benchmarks.report.kept import Result, newest_profiles
-from benchmarks.where_time_goes.profile import CALLS_MIN, Profile
+from benchmarks.where_time_goes.profile import Profile
 
 _SMALL: Final = 0.02
 """A step that nowhere has as much of the whole is among the others."""
+_SHOWN_MIN: Final = 0.05  # microseconds
 _REST: Final = "all else"
 _SAY: Final = """\
 Microseconds of processor time, by `python -m benchmarks.where_time_goes`: of the loop's thread by
@@ -91,16 +92,10 @@ def _name(profile: Profile) -> str:
 
 
 def _cell(microseconds: float) -> str:
-    return shown(microseconds) if microseconds >= 0.05 else ""
+    return shown(microseconds) if microseconds >= _SHOWN_MIN else ""
 
 
 def _calls(profiles: Sequence[Profile]) -> list[str]:
     """System calls of each path, where somebody could count them."""
-    told = [
-        f"| {_name(profile)} | "
-        + ", ".join(f"{call} {n:.2f}" for call, n in profile.calls.items() if n >= CALLS_MIN)
-        + " |"
-        for profile in profiles
-        if profile.calls
-    ]
+    told = [f"| {_name(each)} | {each.calls_text} |" for each in profiles if each.calls]
     return ["| | system calls |", "|---|---|", *told] if told else []

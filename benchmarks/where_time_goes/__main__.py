@@ -14,7 +14,7 @@ from benchmarks import where_time_goes
 from benchmarks.harness import save
 from benchmarks.where_time_goes.looking import look_at
 from benchmarks.where_time_goes.paths import PATHS
-from benchmarks.where_time_goes.profile import CALLS_MIN, Profile
+from benchmarks.where_time_goes.profile import Profile
 
 
 def main() -> int:
@@ -49,7 +49,7 @@ def _table(profile: Profile) -> Table:
         "µs",
         "share",
         title=f"{profile.title}, {profile.broker}: {everything:,.1f} µs a {profile.unit}",
-        caption=", ".join(f"{call} {n:.2f}" for call, n in profile.calls.items() if n >= CALLS_MIN),
+        caption=profile.calls_text,
     )
     for step, microseconds in profile.by_step():
         table.add_row(step, f"{microseconds:,.1f}", f"{microseconds / everything:.1%}")

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
 
-CALLS_MIN: Final = 0.02
+_CALLS_MIN: Final = 0.02
 """A call that comes more rarely than that is not told."""
 ORDER: Final = ("small", "turn", "middle", "large", "synced", "fetch", "replicate", "many")
 """Of the paths, as they are told."""
@@ -33,6 +33,10 @@ class Profile:
     """Their shares of the loop's time, the largest first."""
     calls: Mapping[str, float]
     """System calls, by name, as `strace` counts them in a run of its own; none where it is not."""
+
+    @property
+    def calls_text(self) -> str:
+        return ", ".join(f"{call} {n:.2f}" for call, n in self.calls.items() if n >= _CALLS_MIN)
 
     def by_step(self) -> list[tuple[str, float]]:
         """Microseconds, the largest first; what other threads take is a step of its own."""

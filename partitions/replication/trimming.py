@@ -48,7 +48,13 @@ class TrimmingReplica(ReplicaState):
 
     def _move_start_if_due(self) -> None:
         move = self._start_move
-        if move is not None and self.high_watermark >= move.once_committed and self._held is None:
+        if (
+            move is not None
+            and self.high_watermark >= move.once_committed
+            # Which may be ahead of the core's, where the flush mode has changed to `os` just now.
+            and self._group.high_watermark >= move.to
+            and self._held is None
+        ):
             if move.to > self.log.start_offset:
                 try:
                     self._store.move_start(move.to, move.snapshot)

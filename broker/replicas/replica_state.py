@@ -166,7 +166,7 @@ class ReplicaState:
     @property
     def commits_at_once(self) -> bool:
         """Whether a client's batch is committed as soon as it is appended."""
-        return self._member is not None and self._member.is_solo
+        return self._member is not None and self._member.commits_at_once
 
     @property
     def high_watermark(self) -> Offset:

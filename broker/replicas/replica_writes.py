@@ -169,7 +169,7 @@ class WritingReplica(ReadingReplica, TransactionalReplica):
         return headers
 
     def _note_produced(self, member: GroupReplica, size_bytes: int, record_count: int) -> None:
-        if not member.is_solo or self._commit_waiters.waiting or member.log.needs_sync:
+        if not member.commits_at_once or self._commit_waiters.waiting or member.log.needs_sync:
             self._services.driver.touch()
         elif self._fetch_waiters.waiting:
             self._wake_later()

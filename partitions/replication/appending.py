@@ -67,7 +67,7 @@ class AppendingReplica(ReplicaState):
                 return False
         log = self.log
         base_offset, epoch = log.end_offset, self._solo_epoch
-        if epoch is None:
+        if epoch is None or self._store.syncs_before_ack:
             if not self.is_accepting:
                 raise self._not_serving()
             self._append_to_group((fields,), (records,))
@@ -111,7 +111,7 @@ class AppendingReplica(ReplicaState):
         now_ms: int,
     ) -> Appended:
         base_offset, epoch = self.log.end_offset, self._solo_epoch
-        if epoch is None:
+        if epoch is None or self._store.syncs_before_ack:
             epoch = self._group.epoch
             end_offset = self._append_to_group(headers, batches)
         else:
@@ -173,24 +173,6 @@ class AppendingReplica(ReplicaState):
         appended = self.append_own(encode_marker(producer_id, epoch, marker, timestamp_ms=now_ms))
         return Position(appended.epoch, appended.end_offset)
 
-    def _find_solo(self) -> Epoch | None:
-        """The epoch in which a client's batch is committed as soon as it is in the page cache, and
-        nothing follows from it that has to be done: this replica is alone, and syncs nothing.
-
-        It holds for as long as nothing happens to the group but appends.
-        """
-        group = self._group
-        is_solo = (
-            self._applier is None
-            and self._is_alone
-            and not self._store.syncs_before_ack
-            and not self.is_eager
-            and self.is_accepting
-            and not group.progress()
-            and group.committed == (group.epoch, self.log.end_offset)
-        )
-        return group.epoch if is_solo else None
-
     def _note_appended(self, end_offset: Offset, epoch: Epoch) -> None:
         # The core hears of it once, before anything else happens to the group.
         self._appended_end = end_offset
@@ -208,6 +190,7 @@ class AppendingReplica(ReplicaState):
     def pause(self) -> None:
         """Append nothing of clients until `resume_writes`: what was appended is to be committed
         before the lead goes elsewhere."""
+        self._tell_appended()
         self._solo_epoch = None
         self.is_paused = True
 

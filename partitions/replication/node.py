@@ -137,7 +137,7 @@ class ReplicationNode(GroupsNode):
             for replica in dirty:
                 if lane is None or not replica.work_steadily(lane):
                     replica.work()
-                if replica not in self._retries and needs_watch(replica):
+                if not replica.is_solo and replica not in self._retries and needs_watch(replica):
                     self._retries.watch(replica, self._now)
                 if self.concerns.unclean:
                     self.concerns.worked(replica, self._now)

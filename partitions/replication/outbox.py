@@ -21,7 +21,7 @@ from tidemark.partitions.storage.retention import Removal
 from tidemark.partitions.storage.state_db import PartitionKey
 from tidemark.partitions.storage.syncing import TailSync
 from tidemark.protocol.types import NodeId
-from tidemark.protocol.values import dataclass
+from tidemark.protocol.values import dataclass, maker_of
 
 Sends: TypeAlias = dict[NodeId, list[PeerMessage]]
 
@@ -64,6 +64,7 @@ class Output:
 
 # Made for every batch: calling the class takes twice the time.
 _made_change: Final = partial(tuple.__new__, GroupChange)
+_made_output: Final = maker_of(Output)
 
 NOTHING: Final = Output(batch=0, records=(), sends={}, changes=())
 _COMMITTED: Final = 1
@@ -199,7 +200,7 @@ class Outbox:
             self._open = _Batch(batch.number + 1)
         sends, self._sends = self._sends, {}
         changes, self._changes = self._changes, {}
-        return Output(
+        return _made_output(
             batch=0 if batch.is_empty else batch.number,
             records=batch.records,
             syncs=tuple(batch.syncs.values()),

@@ -103,7 +103,7 @@ class ReplicaState:
         self._condition = condition
         self._left_in = left_in
         self._applier = applier
-        # What was appended since the core has heard of it.
+        # What was appended since the core has heard of it: in this turn, or while it is solo.
         self._appended_end: Offset | None = None
         # While nothing but appends happens: see `_find_solo`.
         self._solo_epoch: Epoch | None = None
@@ -189,9 +189,14 @@ class ReplicaState:
 
     @property
     def is_solo(self) -> bool:
+        """Whether nobody but this replica has anything to do with what is appended."""
+        return self._solo_epoch is not None
+
+    @property
+    def commits_at_once(self) -> bool:
         """Whether nothing follows from a client's batch that would have to be done in this turn:
         it is committed once it is appended, and nobody has to hear of it."""
-        return self._solo_epoch is not None
+        return self._solo_epoch is not None and not self._store.syncs_before_ack
 
     @property
     def name(self) -> str:
@@ -222,7 +227,6 @@ class ReplicaState:
     @syncs_before_ack.setter
     def syncs_before_ack(self, syncs: bool) -> None:
         self._tell_appended()
-        self._solo_epoch = None
         self._store.set_syncs_before_ack(syncs)
 
     def state_row(self, recovery_point: Offset) -> PartitionState:
@@ -242,7 +246,39 @@ class ReplicaState:
     def _tell_appended(self) -> None:
         if self._appended_end is not None:
             end_offset, self._appended_end = self._appended_end, None
-            self._group.appended(end_offset, is_durable=not self._store.syncs_before_ack)
+            syncs = self._store.syncs_before_ack
+            if syncs and self._solo_epoch is not None:
+                self._end_solo(end_offset)
+            else:
+                self._group.appended(end_offset, is_durable=not syncs)
+
+    def _end_solo(self, end_offset: Offset) -> None:
+        """Have the core hear what has become durable without it, and then of what is still being
+        synced, as of all that is appended."""
+        self._solo_epoch = None
+        if self.high_watermark > self._group.high_watermark:
+            self._group.appended(self.high_watermark, is_durable=True)
+        if end_offset > self.high_watermark:
+            self._group.appended(end_offset, is_durable=False)
+        self._touch()
+
+    def _find_solo(self) -> Epoch | None:
+        """The epoch in which a client's batch is committed as soon as it is durable here, and
+        nobody has to be asked or told: this replica is alone.
+
+        It holds for as long as nothing happens to the group but appends. So long the core need not
+        hear of them.
+        """
+        group = self._group
+        is_solo = (
+            self._applier is None
+            and self._is_alone
+            and not self.is_eager
+            and self.is_accepting
+            and not group.progress()
+            and group.committed == (group.epoch, self.log.end_offset)
+        )
+        return group.epoch if is_solo else None
 
     # What the parts that build on this one do
 

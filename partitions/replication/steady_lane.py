@@ -38,6 +38,8 @@ _append_row: Final = partial(tuple.__new__, AppendRow)
 _answer_row: Final = partial(tuple.__new__, AnswerRow)
 
 _NOBODY: Final = NodeId(-1)
+_SOLO: Final = 0
+"""No token: those of a `Ready` that has something to be made durable begin at 1."""
 _Staged = tuple["SteadyReplica", int, Offset, NodeId, Epoch, Offset]
 
 
@@ -168,6 +170,10 @@ class SteadyLane:
         the leader hear, if it waits for it, that it has the run that begins at `base`."""
         self._staged.append((replica, token, end, leader, epoch, base))
 
+    def stage_solo(self, replica: SteadyReplica, epoch: Epoch, end: Offset) -> None:
+        """The same of one that is solo in that epoch, whose core has not heard of it."""
+        self._staged.append((replica, _SOLO, end, _NOBODY, epoch, NO_OFFSET))
+
     def answer(
         self, replica: SteadyReplica, to: NodeId, epoch: Epoch, base: Offset, match: Offset
     ) -> None:
@@ -202,7 +208,9 @@ class SteadyLane:
 
     def _persisted(self, staged: list[_Staged]) -> None:
         for replica, token, end, leader, epoch, base in staged:
-            if replica.failure is None:
+            if token == _SOLO:
+                replica.persisted_solo(epoch, end)
+            elif replica.failure is None:
                 if leader != _NOBODY:
                     self.answer(replica, leader, epoch, base, end)
                 replica.persisted_steadily(token, end)

@@ -45,6 +45,10 @@ class SteadyReplica(ParticipatingReplica):
         """Do what has come of the events since the last time, if a leader has only appended and
         committed; else nothing has happened."""
         store, outbox = self._store, self._host.outbox
+        if self._solo_epoch is not None and store.syncs_before_ack and self._start_move is None:
+            if store.last_batch == outbox.staging:
+                lane.stage_solo(self, self._solo_epoch, self.log.end_offset)
+            return True
         if not self._group.has_ready and self._appended_end is None and not self._is_alone:
             self._solo_epoch = None
             return self._start_move is None
@@ -67,6 +71,8 @@ class SteadyReplica(ParticipatingReplica):
             if token:
                 lane.stage(self, token, self.log.end_offset)
             if run is None or run.end_offset == self.log.end_offset:
+                if self._is_alone and committed is not None:
+                    self._solo_epoch = self._find_solo()
                 return True
         return False
 
@@ -133,6 +139,14 @@ class SteadyReplica(ParticipatingReplica):
         self._solo_epoch = None
         steady.persisted(self._group, token)
         self._touch_if_due()
+
+    def persisted_solo(self, epoch: Epoch, end_offset: Offset) -> None:
+        """What was appended up to there is durable, and so committed; unless the core was told of
+        it meanwhile, and will hear that as of everything. Solo again it is no sooner than that."""
+        if epoch == self._solo_epoch:
+            self.durable_end = end_offset
+            self._commit(Position(epoch, end_offset))
+            self._host.outbox.committed(self.key)
 
     def _touch_if_due(self) -> None:
         """Of all that happens to a batch, the half leads to nothing: there is no visit for that."""

@@ -1,12 +1,17 @@
 """What of a log is not on the disk yet, captured so that another thread can sync it."""
 
-from collections.abc import Iterable
+from collections.abc import Sequence
+from typing import Final
 
 from tidemark.partitions.storage.files import File
 from tidemark.partitions.storage.log_appending import AppendingLog
 from tidemark.partitions.storage.segment import Segment
 from tidemark.partitions.storage.syncing import Capture, NothingToSync, SyncCapture, TailSync
 from tidemark.protocol.types import Offset
+from tidemark.protocol.values import maker_of
+
+# Made for every large request that is synced.
+_tail_sync: Final = maker_of(TailSync)
 
 
 class SyncingLog(AppendingLog):
@@ -46,42 +51,59 @@ class SyncingLog(AppendingLog):
     def begin_tail_sync(self) -> TailSync:
         """What has to be synced for every batch to be on the disk. That a complete segment was
         synced so is remembered: until its index is written, too, groups by the hundred may come."""
+        active = self._active
+        if not active.is_new and self._is_saved_before_active:
+            return self._tail_sync((active,))  # nearly always
         dirty, unnamed = [], []
         for segment in reversed(self._segments):
             if segment.writer is not None:
                 if not segment.is_synced:
                     dirty.append(segment)
-            elif segment is not self._active and not segment.is_new:
+            elif segment is not active and not segment.is_new:
                 break
             if segment.is_new:
                 unnamed.append(segment)
         dirty.reverse()
-        files, ends = _files_of(dirty)
-        return TailSync(
-            home=self._home,
-            state=self._state,
-            generation=self._state.generation,
-            files=files,
-            ends=ends,
-            sealed=tuple(segment for segment in dirty if segment is not self._active),
+        return self._tail_sync(
+            dirty,
+            sealed=tuple(segment for segment in dirty if segment is not active),
             unnamed=tuple(unnamed),
         )
+
+    @property
+    def _is_saved_before_active(self) -> bool:
+        """Whether nothing is left to be done about the segments before the one that is appended
+        to."""
+        if len(self._segments) == 1:
+            return True
+        before = self._segments[-2]
+        return before.writer is None and not before.is_new
 
     def begin_early_sync(self) -> TailSync:
         """The bytes of the segment that is appended to, so that who has to sync it finds less.
 
         Nothing follows from it: not even the segment's name is on the disk then.
         """
-        files, ends = _files_of((self._active,))
-        return TailSync(
+        return self._tail_sync((self._active,), is_early=True)
+
+    def _tail_sync(
+        self,
+        dirty: Sequence[Segment],
+        *,
+        sealed: tuple[Segment, ...] = (),
+        unnamed: tuple[Segment, ...] = (),
+        is_early: bool = False,
+    ) -> TailSync:
+        files, ends = _files_of(dirty)
+        return _tail_sync(
             home=self._home,
             state=self._state,
             generation=self._state.generation,
             files=files,
             ends=ends,
-            sealed=(),
-            unnamed=(),
-            is_early=True,
+            sealed=sealed,
+            unnamed=unnamed,
+            is_early=is_early,
         )
 
     def sync(self) -> Offset:
@@ -89,7 +111,9 @@ class SyncingLog(AppendingLog):
         return self.begin_sync().sync()
 
 
-def _files_of(segments: Iterable[Segment]) -> tuple[tuple[File, ...], tuple[int, ...]]:
+def _files_of(segments: Sequence[Segment]) -> tuple[tuple[File, ...], tuple[int, ...]]:
     """Of those that are being written, and where each ends."""
+    if len(segments) == 1 and (writer := segments[0].writer) is not None:
+        return (writer,), (segments[0].size_bytes,)
     written = [(s.writer, s.size_bytes) for s in segments if s.writer is not None]
     return tuple(file for file, _ in written), tuple(end for _, end in written)

@@ -49,9 +49,9 @@ MUTATIONS = (
     _rule(
         "an append with flush=commit counts once it is synced",
         "replica_state.py",
-        old="is_durable=not self._store.syncs_before_ack)",
+        old="is_durable=not syncs)",
         new="is_durable=True)",
-        killed_by="test_cluster.py::test_a_single_voter_commits_what_is_synced",
+        killed_by="test_steady.py::test_a_leader_counts_itself_once_what_it_appended_is_durable",
     ),
     _rule(
         "who serves knows what is committed",
@@ -67,34 +67,6 @@ MUTATIONS = (
         old="        if self._is_alone and not self._store.syncs_before_ack:\n",
         new="        if not self._store.syncs_before_ack:\n",
         killed_by="test_cluster.py::test_with_flush_os_a_majority_has_to_hold_it_too",
-    ),
-    _rule(
-        "who is not alone has to tell the others",
-        "appending.py",
-        old="            and not group.progress()\n",
-        new="",
-        killed_by="test_solo.py::test_a_learner_is_sent_what_is_appended",
-    ),
-    _rule(
-        "to be alone and to sync nothing ends with the flush mode",
-        "replica_state.py",
-        old="        self._solo_epoch = None\n        self._store.set_syncs",
-        new="        self._store.set_syncs",
-        killed_by="test_solo.py::test_a_change_of_the_flush_mode_ends_it_and_begins_it_anew",
-    ),
-    _rule(
-        "what happens to a group ends what held while nothing did",
-        "group_replica.py",
-        old="        self._solo_epoch = None\n        event(self._group)\n",
-        new="        event(self._group)\n",
-        killed_by="test_solo.py::test_a_lone_leader_that_steps_down_appends_nothing",
-    ),
-    _rule(
-        "the core knows of all that was appended",
-        "replica_state.py",
-        old="        self._tell_appended()\n        return self._group\n",
-        new="        return self._group\n",
-        killed_by="test_solo.py::test_whoever_looks_at_the_core_finds_all_that_was_appended",
     ),
     _rule(
         "batches of flush=commit are in the journal",

@@ -176,8 +176,8 @@ MUTATIONS = (
     _promise(
         "who has failed answers nothing",
         "steady_lane.py",
-        old="            if replica.failure is None:\n",
-        new="            if True:\n",
+        old="            elif replica.failure is None:\n",
+        new="            else:\n",
         killed_by="test_a_replica_that_has_failed_answers_nothing_any_more",
     ),
     _promise(

@@ -64,6 +64,7 @@ class JournalRecord(NamedTuple):
 # long.
 _record: Final = partial(tuple.__new__, JournalRecord)
 _BATCHES: Final = RecordKind.BATCHES
+_SYNCED: Final = RecordKind.SYNCED
 
 
 class Reset(NamedTuple):
@@ -121,7 +122,7 @@ def forget(key: PartitionKey) -> JournalRecord:
 
 def synced(key: PartitionKey, end: Offset) -> JournalRecord:
     """In place of batches that are large: to be written once a sync of the log has covered them."""
-    return JournalRecord(key, RecordKind.SYNCED, _OFFSET.pack(end))
+    return _record((key, _SYNCED, _OFFSET.pack(end)))
 
 
 def decode_epoch_start(payload: BytesLike) -> EpochStart:

@@ -1,4 +1,5 @@
-"""A replica that is alone in its group and syncs nothing: an append is all there is to do."""
+"""A replica that is alone in its group and syncs nothing: an append is all there is to do. One that
+syncs is in `test_solo_synced`."""
 
 from __future__ import annotations
 
@@ -23,11 +24,11 @@ def alone(**options: object) -> Cluster:
 
 def test_a_lone_replica_that_syncs_nothing_commits_by_appending() -> None:
     broker = alone(flush_commit=False)[1]
-    assert broker.replica().is_solo
+    assert broker.replica().commits_at_once
     for count in range(1, 4):
         broker.append("a")
         assert broker.replica().committed == Position(Epoch(0), Offset(count))
-        assert broker.replica().is_solo
+        assert broker.replica().commits_at_once
 
 
 def test_what_a_lone_replica_has_committed_is_reported_once_a_turn() -> None:
@@ -66,14 +67,6 @@ def test_whoever_looks_at_the_core_finds_all_that_was_appended() -> None:
     assert broker.replica().group.committed == Position(Epoch(0), Offset(2))
 
 
-def test_a_replica_that_syncs_is_never_solo() -> None:
-    cluster = alone()
-    assert not cluster[1].replica().is_solo
-    cluster[1].append("a")
-    cluster.settle()
-    assert not cluster[1].replica().is_solo
-
-
 def test_a_change_of_the_flush_mode_ends_it_and_begins_it_anew() -> None:
     cluster = alone(flush_commit=False)
     replica = cluster[1].replica()
@@ -85,7 +78,7 @@ def test_a_change_of_the_flush_mode_ends_it_and_begins_it_anew() -> None:
     replica.syncs_before_ack = False
     cluster[1].append("b")
     cluster.settle()
-    assert replica.is_solo
+    assert replica.commits_at_once
 
 
 def test_a_learner_is_sent_what_is_appended() -> None:
@@ -93,18 +86,18 @@ def test_a_learner_is_sent_what_is_appended() -> None:
     cluster.open([1], flush_commit=False)
     cluster.run(1)
     leader = cluster[1]
-    assert leader.replica().is_solo
+    assert leader.replica().commits_at_once
     leader.replica().tell(partial(Group.add_learner, node=NodeId(2)))
     leader.append("a")
     cluster.run(1)
-    assert not leader.replica().is_solo
+    assert not leader.replica().commits_at_once
     leader.append("b")
     cluster.run(1)
     assert cluster[2].values() == ["a", "b"]
 
 
 def test_a_group_that_all_brokers_want_to_hear_of_is_not_solo() -> None:
-    assert not alone(flush_commit=False, is_eager=True)[1].replica().is_solo
+    assert not alone(flush_commit=False, is_eager=True)[1].replica().commits_at_once
 
 
 def test_a_replica_that_was_closed_or_has_failed_appends_nothing() -> None:

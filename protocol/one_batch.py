@@ -94,9 +94,12 @@ class OneBatch:
         """What answers requests with these correlation ids, as many as there are base offsets, one
         behind the other, each a frame with its length."""
         pack, size, between, ending = self._pack, self._size, self._between, self._ending
-        rest = append_time_ms, log_start, ending
         if len(base_offsets) == 1:
-            return pack(size, own_ids[0], between, partition, 0, base_offsets[0], *rest)
+            own_id, base_offset = own_ids[0], base_offsets[0]
+            return pack(
+                size, own_id, between, partition, 0, base_offset, append_time_ms, log_start, ending
+            )
+        rest = append_time_ms, log_start, ending
         return b"".join(
             [
                 pack(size, own_id, between, partition, 0, base_offset, *rest)

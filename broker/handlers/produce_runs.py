@@ -44,7 +44,7 @@ def answer_runs(
         return None
     # What need not be waited for is done in one visit and answered in one piece, whichever
     # partitions it is for.
-    count = 0
+    count, now_ms = 0, node.clock.now_ms()
     parts: list[Part] = []
     while count < len(frames):
         found = known.find(frames[count:] if count else frames, bytes_max=RUN_BYTES_MAX)
@@ -53,7 +53,9 @@ def answer_runs(
         alike, runs = found
         topic = alike.topic or _name_of(alike, node)
         for run in runs:
-            answered = _answer_run(node, session, codec, alike, topic, run, is_first=not count)
+            answered = _answer_run(
+                node, session, codec, alike, topic, run, now_ms, is_first=not count
+            )
             if answered is None:
                 return _together(count, parts)
             if isinstance(answered[1], Pending):
@@ -77,6 +79,7 @@ def _answer_run(
     alike: OneBatch,
     topic: str,
     run: Run,
+    now_ms: int,
     *,
     is_first: bool,
 ) -> tuple[int, list[Part] | Pending[list[Part]]] | None:
@@ -91,9 +94,12 @@ def _answer_run(
     wants_more = is_for_all and replica.config.min_insync_replicas != 1
     if wants_more and not replica.is_in_sync:
         return None  # Decoded, it will be refused with what is wrong.
-    if not is_first and is_for_all and (wants_more or not replica.commits_at_once):
+    must_commit = is_for_all and not is_first
+    if must_commit and wants_more:
         return None
-    appended = replica.produce_run(batches, api_version=codec.version)
+    appended = replica.produce_run(
+        batches, api_version=codec.version, now_ms=now_ms, must_commit=must_commit
+    )
     if appended is None:
         return None
     base_offsets, end_offset, append_time_ms, log_start, is_committed, error = appended

@@ -164,11 +164,6 @@ class ReplicaState:
         return self._member is not None and self._member.is_serving
 
     @property
-    def commits_at_once(self) -> bool:
-        """Whether a client's batch is committed as soon as it is appended."""
-        return self._member is not None and self._member.commits_at_once
-
-    @property
     def high_watermark(self) -> Offset:
         return self._member.high_watermark if self._member is not None else Offset(0)
 

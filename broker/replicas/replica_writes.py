@@ -93,18 +93,27 @@ class WritingReplica(ReadingReplica, TransactionalReplica):
         self._note_produced(member, len(records), header.record_count)
         return _appended((placed.base_offset, placed.end_offset, stamp))
 
-    def produce_run(self, batches: Sequence[memoryview], *, api_version: int) -> AppendedRun | None:
+    def produce_run(
+        self,
+        batches: Sequence[memoryview],
+        *,
+        api_version: int,
+        now_ms: int,
+        must_commit: bool,
+    ) -> AppendedRun | None:
         """Append clients' batches in one write, from the first on, as many as `produce` would
         append without ado: not what is refused, repeated or in a transaction. `None`: not even the
-        first. They are changed in place.
+        first, or what would have to be waited for, if they `must_commit` at once. They are changed
+        in place.
 
         A batch that follows one of its producer that was refused is not what comes next of it: so
         it is in no run, and `produce` says why.
         """
         member = self._member
-        if member is None or self.line.waiting or not member.is_accepting:
+        if member is None or self.line.waiting:
             return None
-        now_ms = self._services.clock.now_ms()
+        if member.commits_in is None and (must_commit or not member.is_accepting):
+            return None
         if len(batches) == 1 and not self.config.stamps_append_time:
             return self._produce_alone(member, batches[0], api_version, now_ms)
         headers = self._admit_run(batches, api_version, now_ms)
@@ -169,7 +178,7 @@ class WritingReplica(ReadingReplica, TransactionalReplica):
         return headers
 
     def _note_produced(self, member: GroupReplica, size_bytes: int, record_count: int) -> None:
-        if not member.commits_at_once or self._commit_waiters.waiting or member.log.needs_sync:
+        if member.commits_in is None or self._commit_waiters.waiting or member.log.needs_sync:
             self._services.driver.touch()
         elif self._fetch_waiters.waiting:
             self._wake_later()

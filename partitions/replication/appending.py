@@ -66,8 +66,8 @@ class AppendingReplica(ReplicaState):
             ) and not table.is_awaiting(fields):
                 return False
         log = self.log
-        base_offset, epoch = log.end_offset, self._solo_epoch
-        if epoch is None or self._store.syncs_before_ack:
+        base_offset, epoch = log.end_offset, self.commits_in
+        if epoch is None:
             if not self.is_accepting:
                 raise self._not_serving()
             self._append_to_group((fields,), (records,))
@@ -110,8 +110,8 @@ class AppendingReplica(ReplicaState):
         batches: Sequence[bytearray | memoryview],
         now_ms: int,
     ) -> Appended:
-        base_offset, epoch = self.log.end_offset, self._solo_epoch
-        if epoch is None or self._store.syncs_before_ack:
+        base_offset, epoch = self.log.end_offset, self.commits_in
+        if epoch is None:
             epoch = self._group.epoch
             end_offset = self._append_to_group(headers, batches)
         else:
@@ -191,7 +191,7 @@ class AppendingReplica(ReplicaState):
         """Append nothing of clients until `resume_writes`: what was appended is to be committed
         before the lead goes elsewhere."""
         self._tell_appended()
-        self._solo_epoch = None
+        self._solo_epoch = self.commits_in = None
         self.is_paused = True
 
     def resume_writes(self) -> None:

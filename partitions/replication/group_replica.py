@@ -95,7 +95,7 @@ class GroupReplica(AppendingReplica, TrimmingReplica, SteadyReplica):
             self._host.warn(f"{self._store.name}: refused what broker {source} sent: {error}")
             return
         self._tell_appended()
-        self._solo_epoch = None
+        self._solo_epoch = self.commits_in = None
         self._group.receive(source, message)
         self._host.dirty[self] = None
 
@@ -110,7 +110,7 @@ class GroupReplica(AppendingReplica, TrimmingReplica, SteadyReplica):
             self._deferred += (partial(self._tell_later, event),)
             return
         self._tell_appended()
-        self._solo_epoch = None
+        self._solo_epoch = self.commits_in = None
         event(self._group)
         self._host.dirty[self] = None
 
@@ -129,8 +129,7 @@ class GroupReplica(AppendingReplica, TrimmingReplica, SteadyReplica):
             self._do(self._group.take_ready())
         if self._start_move is not None and self.failure is None:
             self._move_start_if_due()
-        self._solo_epoch = None
-        self._solo_epoch = self._find_solo()
+        self._look_whether_solo()
 
     def _do(self, ready: Ready) -> None:
         if self.failure is not None:  # its log could not be read for what is in the Ready
@@ -227,7 +226,7 @@ class GroupReplica(AppendingReplica, TrimmingReplica, SteadyReplica):
         self.durable_end = max(self.durable_end, min(end_offset, self.log.end_offset))
         self._send(send_after)
         self._tell_appended()
-        self._solo_epoch = None
+        self._solo_epoch = self.commits_in = None
         self._group.persisted(token)
         self._host.dirty[self] = None
 

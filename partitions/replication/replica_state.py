@@ -51,6 +51,7 @@ class ReplicaState:
         "_solo_epoch",
         "_start_move",
         "_store",
+        "commits_in",
         "durable_end",
         "failure",
         "hard_state",
@@ -107,6 +108,10 @@ class ReplicaState:
         self._appended_end: Offset | None = None
         # While nothing but appends happens: see `_find_solo`.
         self._solo_epoch: Epoch | None = None
+        self.commits_in: Epoch | None = None
+        """In this epoch nothing follows from a client's batch that would have to be done in this
+        turn: it is committed once it is appended, and nobody has to hear of it. Set while this
+        replica is solo and syncs nothing."""
         self._start_move: StartMove | None = None
         self._held: HeldReady | None = None
         # Whether that is to be tried again, for its files could not be cut.
@@ -193,12 +198,6 @@ class ReplicaState:
         return self._solo_epoch is not None
 
     @property
-    def commits_at_once(self) -> bool:
-        """Whether nothing follows from a client's batch that would have to be done in this turn:
-        it is committed once it is appended, and nobody has to hear of it."""
-        return self._solo_epoch is not None and not self._store.syncs_before_ack
-
-    @property
     def name(self) -> str:
         return self._store.name
 
@@ -227,6 +226,7 @@ class ReplicaState:
     @syncs_before_ack.setter
     def syncs_before_ack(self, syncs: bool) -> None:
         self._tell_appended()
+        self._solo_epoch = self.commits_in = None
         self._store.set_syncs_before_ack(syncs)
 
     def state_row(self, recovery_point: Offset) -> PartitionState:
@@ -255,12 +255,18 @@ class ReplicaState:
     def _end_solo(self, end_offset: Offset) -> None:
         """Have the core hear what has become durable without it, and then of what is still being
         synced, as of all that is appended."""
-        self._solo_epoch = None
+        self._solo_epoch = self.commits_in = None
         if self.high_watermark > self._group.high_watermark:
             self._group.appended(self.high_watermark, is_durable=True)
         if end_offset > self.high_watermark:
             self._group.appended(end_offset, is_durable=False)
         self._touch()
+
+    def _look_whether_solo(self) -> None:
+        self._solo_epoch = self.commits_in = None
+        self._solo_epoch = self._find_solo()
+        if not self._store.syncs_before_ack:
+            self.commits_in = self._solo_epoch
 
     def _find_solo(self) -> Epoch | None:
         """The epoch in which a client's batch is committed as soon as it is durable here, and

@@ -50,7 +50,7 @@ class SteadyReplica(ParticipatingReplica):
                 lane.stage_solo(self, self._solo_epoch, self.log.end_offset)
             return True
         if not self._group.has_ready and self._appended_end is None and not self._is_alone:
-            self._solo_epoch = None
+            self._solo_epoch = self.commits_in = None
             return self._start_move is None
         if not self._is_steady or (self._is_alone and not store.syncs_before_ack):
             return False
@@ -61,7 +61,7 @@ class SteadyReplica(ParticipatingReplica):
         ready: steady.SteadyReady[KeptRun | Run] | None
         while ready := steady.take_ready(self._group, self._find_run):
             token, committed, to, run = ready
-            self._solo_epoch = None
+            self._solo_epoch = self.commits_in = None
             if run is not None:
                 lane.send(self, to, run, self._group.committed.offset)
             if committed is not None:
@@ -72,7 +72,7 @@ class SteadyReplica(ParticipatingReplica):
                 lane.stage(self, token, self.log.end_offset)
             if run is None or run.end_offset == self.log.end_offset:
                 if self._is_alone and committed is not None:
-                    self._solo_epoch = self._find_solo()
+                    self._look_whether_solo()
                 return True
         return False
 
@@ -106,7 +106,7 @@ class SteadyReplica(ParticipatingReplica):
         except (OSError, StorageError, CorruptBatch):
             return False  # It will fail again on the long way, which knows what to do then.
         token, moved = steady.take_in(group, end, committed)
-        self._solo_epoch = None
+        self._solo_epoch = self.commits_in = None
         if syncs:
             lane.stage(self, token, end, source, epoch, base)
         else:
@@ -125,7 +125,7 @@ class SteadyReplica(ParticipatingReplica):
             return False
         if self._appended_end is not None:
             self._tell_appended()
-        self._solo_epoch = None
+        self._solo_epoch = self.commits_in = None
         if not steady.acknowledged(self._group, source, epoch, base, match):
             return False
         self._touch_if_due()
@@ -136,14 +136,15 @@ class SteadyReplica(ParticipatingReplica):
         self.durable_end = max(self.durable_end, min(end_offset, self.log.end_offset))
         if self._appended_end is not None:
             self._tell_appended()
-        self._solo_epoch = None
+        self._solo_epoch = self.commits_in = None
         steady.persisted(self._group, token)
         self._touch_if_due()
 
     def persisted_solo(self, epoch: Epoch, end_offset: Offset) -> None:
         """What was appended up to there is durable, and so committed; unless the core was told of
-        it meanwhile, and will hear that as of everything. Solo again it is no sooner than that."""
-        if epoch == self._solo_epoch:
+        it meanwhile, and will hear that as of everything. It may be less than what is committed,
+        where the flush mode has changed."""
+        if epoch == self._solo_epoch and end_offset > self.high_watermark:
             self.durable_end = end_offset
             self._commit(Position(epoch, end_offset))
             self._host.outbox.committed(self.key)

@@ -136,11 +136,9 @@ class LogState:
         """Whether a roll has left something to be written, or much was appended since the last
         sync: worth one in the background, even where nobody waits for it (`flush=os`), for it
         bounds what a crash makes the next start do."""
-        return bool(
-            self._unsynced
-            or (self._shared is not None and self._shared.unfinished)
-            or self._active.size_bytes - self._begun_bytes >= UNSYNCED_BYTES_MAX
-        )
+        if self._unsynced or (self._shared is not None and self._shared.unfinished):
+            return True
+        return self._active.size_bytes - self._begun_bytes >= UNSYNCED_BYTES_MAX
 
     def doubt(self, from_offset: Offset | None) -> None:
         """From there on the log may be another than its owner takes it for; `None`: it is not.

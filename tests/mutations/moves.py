@@ -140,8 +140,8 @@ MUTATIONS = (
     Mutation(
         name="nor by a request of a kind that is not decoded",
         file="broker/replicas/replica_writes.py",
-        old="        if member is None or self.line.waiting or not member.is_accepting:\n",
-        new="        if member is None or not member.is_accepting:\n",
+        old="        if member is None or self.line.waiting:\n",
+        new="        if member is None:\n",
         killed_by=f"{_PRODUCE}test_who_comes_once_writes_flow_again_does_not_overtake_those_who_"
         "waited",
     ),

@@ -140,9 +140,8 @@ MUTATIONS = (
     Mutation(
         name="a run that has to be waited for is answered by itself",
         file="broker/handlers/produce_runs.py",
-        old="    if not is_first and is_for_all and (wants_more or not replica.commits_at_once):\n"
-        "        return None\n",
-        new="",
+        old="    must_commit = is_for_all and not is_first\n",
+        new="    must_commit = False\n",
         killed_by=f"{_RUNS}test_what_has_to_be_waited_for_holds_up_nothing_that_came_before_it",
     ),
     Mutation(

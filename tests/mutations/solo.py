@@ -34,14 +34,15 @@ MUTATIONS = (
     _rule(
         "the core hears of what is being synced before the flush mode changes",
         "replica_state.py",
-        old="        self._tell_appended()\n        self._store.set_syncs",
+        old="        self._tell_appended()\n        self._solo_epoch = self.commits_in = None\n"
+        "        self._store.set_syncs",
         new="        self._store.set_syncs",
         killed_by=f"{_SYNCED}test_a_change_of_the_flush_mode_waits_for_nothing_of_before",
     ),
     _rule(
         "what happens to a group ends what held while nothing did",
         "group_replica.py",
-        old="        self._solo_epoch = None\n        event(self._group)\n",
+        old="        self._solo_epoch = self.commits_in = None\n        event(self._group)\n",
         new="        event(self._group)\n",
         killed_by="test_solo.py::test_a_lone_leader_that_steps_down_appends_nothing",
     ),
@@ -56,22 +57,22 @@ MUTATIONS = (
     _rule(
         "one batch that is to be synced is not committed by being appended",
         "appending.py",
-        old="        if epoch is None or self._store.syncs_before_ack:\n            if not",
-        new="        if epoch is None:\n            if not",
+        old="base_offset, epoch = log.end_offset, self.commits_in",
+        new="base_offset, epoch = log.end_offset, self._solo_epoch",
         killed_by=f"{_SYNCED}test_what_comes_next_is_not_committed_before_it_is_durable",
     ),
     _rule(
         "batches that are to be synced are not committed by being appended",
         "appending.py",
-        old="        if epoch is None or self._store.syncs_before_ack:\n            epoch = ",
-        new="        if epoch is None:\n            epoch = ",
+        old="base_offset, epoch = self.log.end_offset, self.commits_in",
+        new="base_offset, epoch = self.log.end_offset, self._solo_epoch",
         killed_by=f"{_SYNCED}test_what_is_not_durable_is_not_committed",
     ),
     _rule(
         "something does follow from a batch that is to be synced",
         "replica_state.py",
-        old="self._solo_epoch is not None and not self._store.syncs_before_ack",
-        new="self._solo_epoch is not None",
+        old="        if not self._store.syncs_before_ack:\n            self.commits_in",
+        new="        if True:\n            self.commits_in",
         killed_by=f"{_SYNCED}test_something_follows_from_a_batch_that_is_to_be_synced",
     ),
     _rule(
@@ -98,16 +99,24 @@ MUTATIONS = (
     _rule(
         "the core hears of what is being synced before writes are held",
         "appending.py",
-        old="        self._tell_appended()\n        self._solo_epoch = None\n        self.is_p",
-        new="        self._solo_epoch = None\n        self.is_p",
+        old="        self._tell_appended()\n        self._solo_epoch = self.commits_in = None\n"
+        "        self.is_p",
+        new="        self._solo_epoch = self.commits_in = None\n        self.is_p",
         killed_by=f"{_SYNCED}test_writes_that_are_held_leave_nothing_uncommitted",
     ),
     _rule(
         "what was solo when it was written is committed by it no more than the core allows",
         "steady_replica.py",
-        old="        if epoch == self._solo_epoch:\n",
-        new="        if True:\n",
+        old="        if epoch == self._solo_epoch and end_offset > self.high_watermark:\n",
+        new="        if end_offset > self.high_watermark:\n",
         killed_by=f"{_SYNCED}test_a_lone_leader_that_steps_down_before_it_is_durable",
+    ),
+    _rule(
+        "what was solo when it was written takes nothing back",
+        "steady_replica.py",
+        old="        if epoch == self._solo_epoch and end_offset > self.high_watermark:\n",
+        new="        if epoch == self._solo_epoch:\n",
+        killed_by=f"{_SYNCED}test_a_sync_that_was_not_awaited_any_more_takes_nothing_back",
     ),
     _rule(
         "what is durable is told to who waits for it",

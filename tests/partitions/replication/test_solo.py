@@ -24,11 +24,11 @@ def alone(**options: object) -> Cluster:
 
 def test_a_lone_replica_that_syncs_nothing_commits_by_appending() -> None:
     broker = alone(flush_commit=False)[1]
-    assert broker.replica().commits_at_once
+    assert broker.replica().commits_in is not None
     for count in range(1, 4):
         broker.append("a")
         assert broker.replica().committed == Position(Epoch(0), Offset(count))
-        assert broker.replica().commits_at_once
+        assert broker.replica().commits_in is not None
 
 
 def test_what_a_lone_replica_has_committed_is_reported_once_a_turn() -> None:
@@ -78,7 +78,7 @@ def test_a_change_of_the_flush_mode_ends_it_and_begins_it_anew() -> None:
     replica.syncs_before_ack = False
     cluster[1].append("b")
     cluster.settle()
-    assert replica.commits_at_once
+    assert replica.commits_in is not None
 
 
 def test_a_learner_is_sent_what_is_appended() -> None:
@@ -86,18 +86,18 @@ def test_a_learner_is_sent_what_is_appended() -> None:
     cluster.open([1], flush_commit=False)
     cluster.run(1)
     leader = cluster[1]
-    assert leader.replica().commits_at_once
+    assert leader.replica().commits_in is not None
     leader.replica().tell(partial(Group.add_learner, node=NodeId(2)))
     leader.append("a")
     cluster.run(1)
-    assert not leader.replica().commits_at_once
+    assert leader.replica().commits_in is None
     leader.append("b")
     cluster.run(1)
     assert cluster[2].values() == ["a", "b"]
 
 
 def test_a_group_that_all_brokers_want_to_hear_of_is_not_solo() -> None:
-    assert not alone(flush_commit=False, is_eager=True)[1].replica().commits_at_once
+    assert alone(flush_commit=False, is_eager=True)[1].replica().commits_in is None
 
 
 def test_a_replica_that_was_closed_or_has_failed_appends_nothing() -> None:

@@ -98,7 +98,7 @@ def test_what_comes_next_is_not_committed_before_it_is_durable() -> None:
 def test_something_follows_from_a_batch_that_is_to_be_synced() -> None:
     replica = opened()[1].replica()
     assert replica.is_solo
-    assert not replica.commits_at_once
+    assert replica.commits_in is None
 
 
 def test_what_has_become_durable_is_reported_to_the_broker() -> None:
@@ -189,6 +189,18 @@ def test_a_change_of_the_flush_mode_waits_for_nothing_of_before() -> None:
     assert broker.replica().committed == at(2), "and nothing is taken back"
     cluster.settle()
     assert broker.replica().committed == at(2)
+
+
+def test_a_sync_that_was_not_awaited_any_more_takes_nothing_back() -> None:
+    cluster = opened(is_slow=True)
+    broker = cluster[1]
+    broker.replica().move_log_start(Offset(1))  # which the journal is to say, in the same block
+    cluster.settle()
+    broker.replica().syncs_before_ack = False
+    broker.append("a")
+    cluster.settle()
+    broker.sync()
+    assert broker.replica().committed == at(1)
 
 
 def test_a_start_that_moves_is_where_the_core_thinks() -> None:

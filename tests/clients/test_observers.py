@@ -114,7 +114,11 @@ async def test_a_chain_of_observers_serves_readers_whatever_becomes_of_the_other
                 found.append(replica.freshness.parent)
             return found[0], found[1]
 
-        await cluster.wait_for(lambda: parents() == (2, 4), "the chain 2 <- 4 <- 5 is there")
+        # On a busy machine one of them may not have answered soon enough at the start, and is asked
+        # again half a minute later (`Timing.pull_shun_s`).
+        await cluster.wait_for(
+            lambda: parents() == (2, 4), "the chain 2 <- 4 <- 5 is there", timeout_seconds=45
+        )
 
         # A scrape, which has a thread of its own, sees what each replica lacks.
         for node, is_behind_somebody in ((1, False), (2, True), (5, True)):

@@ -144,10 +144,9 @@ class SteadyReplica(ParticipatingReplica):
         """What was appended up to there is durable, and so committed; unless the core was told of
         it meanwhile, and will hear that as of everything. It may be less than what is committed,
         where the flush mode has changed."""
-        if epoch == self._solo_epoch and end_offset > self.high_watermark:
-            self.durable_end = end_offset
-            self._commit(Position(epoch, end_offset))
-            self._host.outbox.committed(self.key)
+        if epoch == self._solo_epoch:
+            self.durable_end = max(self.durable_end, end_offset)
+            self._note_committed(Position(epoch, end_offset))
 
     def _touch_if_due(self) -> None:
         """Of all that happens to a batch, the half leads to nothing: there is no visit for that."""

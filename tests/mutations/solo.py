@@ -107,24 +107,32 @@ MUTATIONS = (
     _rule(
         "what was solo when it was written is committed by it no more than the core allows",
         "steady_replica.py",
-        old="        if epoch == self._solo_epoch and end_offset > self.high_watermark:\n",
-        new="        if end_offset > self.high_watermark:\n",
+        old="        if epoch == self._solo_epoch:\n",
+        new="        if True:\n",
         killed_by=f"{_SYNCED}test_a_lone_leader_that_steps_down_before_it_is_durable",
     ),
     _rule(
         "what was solo when it was written takes nothing back",
         "steady_replica.py",
-        old="        if epoch == self._solo_epoch and end_offset > self.high_watermark:\n",
-        new="        if epoch == self._solo_epoch:\n",
+        old="        if committed[1] > self.high_watermark or committed > self.committed:\n",
+        new="        if True:\n",
         killed_by=f"{_SYNCED}test_a_sync_that_was_not_awaited_any_more_takes_nothing_back",
     ),
     _rule(
         "what is durable is told to who waits for it",
         "steady_replica.py",
-        old="            self._commit(Position(epoch, end_offset))\n"
-        "            self._host.outbox.committed(self.key)\n",
-        new="            self._commit(Position(epoch, end_offset))\n",
+        old="            self._note_committed(Position(epoch, end_offset))\n",
+        new="            self._commit(Position(epoch, end_offset))\n"
+        "            self._tell_committed()\n",
         killed_by=f"{_SYNCED}test_what_has_become_durable_is_reported_to_the_broker",
+    ),
+    _rule(
+        "what is durable is told to who observes",
+        "steady_replica.py",
+        old="            self._note_committed(Position(epoch, end_offset))\n",
+        new="            self._commit(Position(epoch, end_offset))\n"
+        "            self._host.outbox.committed(self.key)\n",
+        killed_by=f"{_SYNCED}test_an_observer_hears_of_what_is_committed_at_the_next_heartbeat",
     ),
     _rule(
         "it is durable with what is staged with it",

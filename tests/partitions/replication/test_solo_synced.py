@@ -112,6 +112,19 @@ def test_what_has_become_durable_is_reported_to_the_broker() -> None:
     assert [change.key for change in broker.changes if change.committed] == [KEY]
 
 
+def test_an_observer_hears_of_what_is_committed_at_the_next_heartbeat() -> None:
+    cluster = opened()
+    cluster[1].node.observers.set_observers(KEY, [NodeId(2)])
+    cluster[2].node.observe(KEY, [NodeId(1)], is_told=True)
+    cluster.run(2)
+    for value in ("a", "b"):  # with the first of these it is solo again
+        cluster[1].append(value)
+        cluster.settle()
+        cluster.run(cluster.timing.calm_heartbeat_s)
+        assert cluster[2].committed_values()[-1] == value, "and not at its own next look"
+    assert cluster[1].replica().is_solo
+
+
 def test_a_core_that_is_looked_at_knows_what_is_durable_and_what_is_not() -> None:
     cluster = opened(is_slow=True)
     broker = cluster[1]

@@ -11,7 +11,7 @@ from tidemark.protocol.types import Offset
 from tidemark.protocol.values import maker_of
 
 # Made for every large request that is synced.
-_tail_sync: Final = maker_of(TailSync)
+_made_tail_sync: Final = maker_of(TailSync)
 
 
 class SyncingLog(AppendingLog):
@@ -95,7 +95,7 @@ class SyncingLog(AppendingLog):
         is_early: bool = False,
     ) -> TailSync:
         files, ends = _files_of(dirty)
-        return _tail_sync(
+        return _made_tail_sync(
             home=self._home,
             state=self._state,
             generation=self._state.generation,

@@ -4,7 +4,9 @@ import gc
 import os
 import signal
 import socket
-from collections.abc import Iterator
+import sys
+import warnings
+from collections.abc import Generator, Iterator
 from typing import IO, TYPE_CHECKING, Final
 from zlib import crc32
 
@@ -61,6 +63,32 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if item.nodeid.startswith(REAL_TIME):
             item.add_marker(pytest.mark.flaky(reruns=1))
+
+
+FAILED: Final = pytest.StashKey[bool]()
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(
+    item: pytest.Item,
+) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    report = yield
+    item.stash[FAILED] = item.stash.get(FAILED, False) or report.failed
+    return report
+
+
+@pytest.hookimpl(wrapper=True, tryfirst=True)
+def pytest_runtest_teardown(item: pytest.Item) -> Generator[None, object, object]:
+    """Collect what a failed test has left open, or a test that runs later would fail of it."""
+    result = yield
+    if item.stash.get(FAILED, False):
+        item.stash[FAILED] = False
+        for name in ("last_type", "last_value", "last_traceback", "last_exc"):
+            if hasattr(sys, name):
+                delattr(sys, name)
+        with warnings.catch_warnings(action="ignore"):
+            gc.collect()
+    return result
 
 
 def _place(item: pytest.Item) -> tuple[bool, int]:

@@ -64,7 +64,23 @@ async def consumer(bootstrap: str, *topics: str, **settings: object) -> AsyncIte
     try:
         yield client
     finally:
+        await stop(client)
+
+
+async def stop(client: Any) -> None:
+    """Stop a consumer, also one whose fetch just waits to be tried again.
+
+    Of such a fetch its `stop()` takes over the cancellation, and leaves its connections open.
+    """
+    task = asyncio.current_task()
+    assert task is not None
+    cancelled = task.cancelling()
+    try:
         await client.stop()
+    except asyncio.CancelledError:
+        if task.cancelling() > cancelled:
+            raise
+        await client._client.close()
 
 
 async def create(

@@ -30,7 +30,9 @@ from tidemark.testing.process import BrokerProcess
 
 Address = tuple[str, int]
 Bare = Mapping[str, Address]
-"""The bare loop by `flush`: with `commit` it syncs what it answers."""
+"""The bare loop by `flush`: with `commit` it syncs what it answers. And so the one whose disk has a
+thread, by `pipeline os` and `pipeline commit`."""
+_PIPELINE: Final = "benchmarks.bare_pipeline"
 
 _IN_FLIGHT: Final = 5
 """As many as idempotent clients allow."""
@@ -61,9 +63,17 @@ def measure(directory: Path) -> Iterator[Row]:
         open_calm_broker(folder) as broker,
         bare_loop(folder / "bare") as cached,
         bare_loop(folder / "bare-synced", "--sync") as synced,
+        bare_loop(folder / "pipeline", module=_PIPELINE) as cached_over,
+        bare_loop(folder / "pipeline-synced", "--sync", module=_PIPELINE) as synced_over,
     ):
+        bare = {
+            "os": cached,
+            "commit": synced,
+            "pipeline os": cached_over,
+            "pipeline commit": synced_over,
+        }
         for question in _QUESTIONS:
-            yield question(address_of(broker), {"os": cached, "commit": synced}, folder)
+            yield question(address_of(broker), bare, folder)
 
 
 def _requests(
@@ -138,20 +148,38 @@ def _commit_against_os(address: Address, folder: Path) -> Row:
         )
 
 
-def _bare_commit_against_os(bare: Bare) -> Row:
+def _commit_against_pipeline(address: Address, bare: Bare, folder: Path) -> Row:
+    """How far it is from the most that the machine can do of it."""
+    batch_bytes, record_bytes, requests = _LARGE
+    frame = produce_frame("bare", batch_of(batch_bytes, record_bytes=record_bytes), acks=-1)
+    with _producer(address, folder, "commit", _LARGE) as run:
+        return row_of_pairs(
+            "produce, flush=commit",
+            "1 MB requests, 1 connection, 5 in flight, beside the pipeline",
+            "MB/s",
+            in_pairs(
+                lambda: _megabytes(run()),
+                lambda: _bare(bare["pipeline commit"], frame, requests),
+                at_rest=True,
+            ),
+            against="the bare loop whose disk has a thread",
+        )
+
+
+def _pipeline_commit_against_os(bare: Bare) -> Row:
     """What the disk leaves of it, where nothing but this is done."""
     batch_bytes, record_bytes, requests = _LARGE
     frame = produce_frame("bare", batch_of(batch_bytes, record_bytes=record_bytes), acks=-1)
     return row_of_pairs(
-        "produce, flush=commit beside flush=os: the bare loop, synced",
+        "produce, flush=commit beside flush=os: the bare loop whose disk has a thread",
         "1 MB requests, 1 connection, 5 in flight",
         "MB/s",
         in_pairs(
-            lambda: _bare(bare["commit"], frame, requests),
-            lambda: _bare(bare["os"], frame, requests),
+            lambda: _bare(bare["pipeline commit"], frame, requests),
+            lambda: _bare(bare["pipeline os"], frame, requests),
             at_rest=True,
         ),
-        against="the bare loop",
+        against="the same without syncs",
     )
 
 
@@ -177,7 +205,8 @@ _QUESTIONS: Final[Sequence[Callable[[Address, Bare, Path], Row]]] = (
         broker, bare, to, "os", "1 MB", _LARGE, aim=None, is_new=True
     ),
     lambda broker, _, to: _commit_against_os(broker, to),
-    lambda _broker, bare, _to: _bare_commit_against_os(bare),
+    lambda _broker, bare, _to: _pipeline_commit_against_os(bare),
+    _commit_against_pipeline,
     lambda broker, bare, to: _against_bare_loop(
         broker, bare, to, "commit", "1 MB", _LARGE, aim=None
     ),
@@ -233,9 +262,9 @@ def address_of(broker: BrokerProcess) -> Address:
 
 
 @contextmanager
-def bare_loop(path: Path, *options: str) -> Iterator[Address]:
+def bare_loop(path: Path, *options: str, module: str = "benchmarks.bare_loop") -> Iterator[Address]:
     """The bare loop in a process of its own."""
-    command = [sys.executable, "-m", "benchmarks.bare_loop", str(path), *options]
+    command = [sys.executable, "-m", module, str(path), *options]
     with subprocess.Popen(command, stdout=subprocess.PIPE) as process:
         assert process.stdout is not None
         try:

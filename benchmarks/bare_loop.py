@@ -13,9 +13,9 @@ import sys
 
 from crc32c import crc32c
 
-_FRAME = struct.Struct(">i")
-_CORRELATION = slice(8, 12)
-_ANSWER_LENGTH = _FRAME.pack(4)
+FRAME = struct.Struct(">i")
+CORRELATION = slice(8, 12)
+ANSWER_LENGTH = FRAME.pack(4)
 
 
 def serve(listener: socket.socket, path: str, *, syncs: bool) -> None:
@@ -35,15 +35,15 @@ def _serve_one(client: socket.socket, buffer: memoryview, descriptor: int, *, sy
     while size := client.recv_into(buffer[end:]):
         end += size
         start, answers = 0, []
-        while end - start >= _FRAME.size:
-            following = start + _FRAME.size + _FRAME.unpack_from(buffer, start)[0]
+        while end - start >= FRAME.size:
+            following = start + FRAME.size + FRAME.unpack_from(buffer, start)[0]
             if following > end:
                 break
             frame = buffer[start:following]
             crc32c(frame)
             os.pwrite(descriptor, frame, written)
             written += len(frame)
-            answers.append(_ANSWER_LENGTH + bytes(frame[_CORRELATION]))
+            answers.append(ANSWER_LENGTH + bytes(frame[CORRELATION]))
             start = following
         buffer[: end - start] = buffer[start:end]
         end -= start

@@ -1,10 +1,11 @@
 """Error codes of answers: to the enumeration, and to an exception."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Final
 
 from tidemark.protocol.errors import ErrorCode, RequestError
 
+_TOLD_MAX: Final = 10
 _CODES = frozenset(map(int, ErrorCode))
 _HINTS: Final[Mapping[int, str]] = {
     ErrorCode.INVALID_SESSION_TIMEOUT: "its brokers allow no session_timeout_seconds like this"
@@ -50,11 +51,25 @@ def check(number: int, what: object, message: str | None = None) -> None:
         raise failed(number, what, message)
 
 
+def check_all(refusals: Sequence[RequestError]) -> None:
+    """Raise the first of these, if any. What the others say are its notes."""
+    if not refusals:
+        return
+    first, *others = refusals
+    for each in others[:_TOLD_MAX]:
+        first.add_note(str(each))
+    if len(others) > _TOLD_MAX:
+        first.add_note(f"and {len(others) - _TOLD_MAX} more")
+    raise first
+
+
 def failed(number: int, what: object, message: str | None = None) -> RequestError:
     """The error of this number, which is not 0, as `check` raises it."""
     message = message or _HINTS.get(number)
     if not message and number in _NOT_THERE:
         words = f"there is no {what}"
+    elif message and str(what) in message:
+        words = message  # it names what it is about
     else:
         words = f"{what}: {message}" if message else str(what)
     if number not in _CODES:

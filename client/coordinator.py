@@ -4,7 +4,7 @@ import math
 from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping
 from typing import Final, TypeVar
 
-from tidemark.client.codes import check
+from tidemark.client.codes import check, check_all, failed
 from tidemark.client.connection import Connection
 from tidemark.client.descriptions import BrokerDescription, CommittedOffset
 from tidemark.client.limits import INT64_MAX, require_whole
@@ -179,7 +179,8 @@ async def commit(
     offsets: Mapping[TopicPartition, CommittedOffset],
     membership: Membership = OUTSIDE,
 ) -> None:
-    """Commit; raises `RequestError` for the first partition that was refused."""
+    """Commit; raises `RequestError` for the first partition that was refused, with the other
+    refusals as its notes."""
     topics = [
         OffsetCommitRequestTopic(
             name=topic,
@@ -206,9 +207,14 @@ async def commit(
         ),
         OffsetCommitResponse,
     )
-    for topic in answer.topics:
-        for partition in topic.partitions:
-            check(partition.error_code, f"{topic.name}-{partition.partition_index}")
+    check_all(
+        [
+            failed(partition.error_code, f"{topic.name}-{partition.partition_index}")
+            for topic in answer.topics
+            for partition in topic.partitions
+            if partition.error_code
+        ]
+    )
 
 
 def as_commit(offset: int | CommittedOffset) -> CommittedOffset:

@@ -3,7 +3,7 @@
 from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping, Sequence
 from typing import Final, TypeVar, assert_never
 
-from tidemark.client.codes import check, failed
+from tidemark.client.codes import check, check_all, failed
 from tidemark.client.connection import Connection
 from tidemark.client.descriptions import BrokerDescription, ListedOffset
 from tidemark.client.network import Network, address_of
@@ -74,13 +74,14 @@ async def ask_leaders(
     """What `ask` finds out from the leader of each partition.
 
     Partitions whose leader moved or cannot be reached are asked for again, the others are not.
-    Raises the first error that will not pass, or the last one that did not.
+    Raises the first error that will not pass, with the others as its notes, or the last one that
+    did not. All leaders have been asked then.
     """
     await require_partitions(network, partitions)
     found: dict[TopicPartition, T] = {}
 
     async def attempt() -> dict[TopicPartition, T]:
-        failure: OSError | RequestError | None = None
+        refusals: list[RequestError] = []
         groups, failure = _by_leader(network, [tp for tp in partitions if tp not in found])
         for leader, led in groups.values():
             try:
@@ -95,7 +96,8 @@ async def ask_leaders(
                 elif may_pass(answer):
                     failure = answer
                 else:
-                    raise answer
+                    refusals.append(answer)
+        check_all(refusals)
         if failure is not None:
             raise failure
         return found

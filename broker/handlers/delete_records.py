@@ -1,4 +1,8 @@
-"""DeleteRecords: move the start of partitions, whatever their retention says."""
+"""DeleteRecords: move the start of partitions, whatever their retention says.
+
+As in Kafka, not of topics that are only compacted: the latest record of a key, which they promise
+to keep, would go.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +11,7 @@ from typing import TYPE_CHECKING
 from tidemark.broker.network.requests import RequestContext
 from tidemark.broker.replicas.admission import check_not_the_brokers_own
 from tidemark.broker.steps import Steps
-from tidemark.protocol.errors import RequestError
+from tidemark.protocol.errors import ErrorCode, RequestError
 from tidemark.protocol.messages.delete_records import (
     DeleteRecordsPartition,
     DeleteRecordsPartitionResult,
@@ -40,6 +44,8 @@ async def _delete(
     try:
         check_not_the_brokers_own(topic)
         replica = node.topics.replica_here(topic, asked.partition_index)
+        if not replica.config.deletes_old_segments:
+            raise RequestError(ErrorCode.POLICY_VIOLATION, f"{topic} keeps the latest of each key")
         log_start = await replica.delete_records(Offset(asked.offset))
     except RequestError as error:
         return DeleteRecordsPartitionResult(

@@ -73,6 +73,6 @@ async def _plan_trim(
     there = partitions_of(await client.admin.describe_topic(name))
     partitions = [at for at in there if not chosen or at.partition in chosen]
     if missing := set(chosen) - {at.partition for at in partitions}:
-        raise TidemarkError(f"{name} has no partition {min(missing)}")
+        raise TidemarkError(f"{name} has no partition {', '.join(map(str, sorted(missing)))}")
     logs = await extents(client.admin, partitions)
     return logs, await resolve(client.admin, place, logs)

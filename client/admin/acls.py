@@ -13,7 +13,7 @@ from tidemark.client.acl_descriptions import (
     ResourceType,
 )
 from tidemark.client.admin.calls import Calls
-from tidemark.client.codes import check
+from tidemark.client.codes import check, check_all, failed
 from tidemark.client.connection import Connection
 from tidemark.protocol.messages.create_acls import (
     AclCreation,
@@ -62,7 +62,8 @@ class AclAdmin(Calls):
     async def create_acls(self, acls: Collection[Acl]) -> None:
         """Have these ACLs be there; one that is there already stays.
 
-        Raises `RequestError` for the first that is refused; others may have been taken.
+        Raises `RequestError` for the first that is refused, with the other refusals as its notes;
+        the rest have been taken.
         """
         request = CreateAclsRequest(
             creations=[
@@ -81,17 +82,22 @@ class AclAdmin(Calls):
 
         async def ask(connection: Connection) -> None:
             answer = await connection.request(request, CreateAclsResponse)
-            for acl, created in zip(acls, answer.results):
-                what = f"the ACL of {acl.principal} on {acl.resource_type.name} {acl.name}"
-                check(created.error_code, what, created.error_message)
+            check_all(
+                [
+                    failed(created.error_code, _named(acl), created.error_message)
+                    for acl, created in zip(acls, answer.results)
+                    if created.error_code
+                ]
+            )
 
         await self._on_controller(ask)
 
     async def delete_acls(self, *filters: AclFilter) -> list[Acl]:
         """Delete the ACLs that match any of these, and return which they were.
 
-        Raises `RequestError` for the first that is not deleted; others may be gone. After a lost
-        connection it is asked again, and what was deleted before is not in the answer.
+        Raises `RequestError` for the first that is not deleted, with the other refusals as its
+        notes; the rest are gone. After a lost connection it is asked again, and what was deleted
+        before is not in the answer.
         """
         request = DeleteAclsRequest(
             filters=[
@@ -111,14 +117,23 @@ class AclAdmin(Calls):
         async def ask(connection: Connection) -> list[Acl]:
             answer = await connection.request(request, DeleteAclsResponse)
             deleted: dict[Acl, None] = {}
+            refusals = []
             for result in answer.filter_results:
-                check(result.error_code, "DeleteAcls", result.error_message)
+                if result.error_code:
+                    refusals.append(failed(result.error_code, "DeleteAcls", result.error_message))
                 for each in result.matching_acls:
-                    check(each.error_code, "DeleteAcls", each.error_message)
-                    deleted[_deleted(each)] = None  # once, if several filters matched it
+                    acl = _deleted(each)
+                    if each.error_code:
+                        refusals.append(failed(each.error_code, _named(acl), each.error_message))
+                    deleted[acl] = None  # once, if several filters matched it
+            check_all(refusals)
             return list(deleted)
 
         return await self._on_controller(ask)
+
+
+def _named(acl: Acl) -> str:
+    return f"the ACL of {acl.principal} on {acl.resource_type.name} {acl.name}"
 
 
 def _number(wanted: IntEnum | None) -> int:

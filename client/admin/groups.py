@@ -4,7 +4,7 @@ from collections.abc import Collection, Iterable, Mapping
 
 from tidemark.client.admin import group_descriptions
 from tidemark.client.admin.calls import Calls
-from tidemark.client.codes import check
+from tidemark.client.codes import check, check_all, failed
 from tidemark.client.connection import Connection
 from tidemark.client.coordinator import as_commit, commit, fetch_commits, on_coordinator
 from tidemark.client.descriptions import (
@@ -124,9 +124,14 @@ class GroupAdmin(Calls):
         async def ask(_: BrokerDescription, connection: Connection) -> None:
             answer = await connection.request(request, OffsetDeleteResponse)
             check(answer.error_code, f"group {group}")
-            for topic in answer.topics:
-                for partition in topic.partitions:
-                    check(partition.error_code, f"{topic.name}-{partition.partition_index}")
+            check_all(
+                [
+                    failed(partition.error_code, f"{topic.name}-{partition.partition_index}")
+                    for topic in answer.topics
+                    for partition in topic.partitions
+                    if partition.error_code
+                ]
+            )
 
         await on_coordinator(
             self._network, group, ask, final=(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,)

@@ -37,6 +37,10 @@ from tidemark.protocol.types import Offset, TopicPartition
 
 TIMEOUT_MS: Final = 30_000
 """How long a broker may take for a change before it answers that it timed out."""
+_WHY_NOT_DELETED: Final[Mapping[int, str]] = {
+    ErrorCode.POLICY_VIOLATION: "a topic that is only compacted keeps the latest record of each key"
+    " (delete one by a record without a value, or set cleanup.policy to compact,delete)",
+}
 
 
 class TopicAdmin(Calls):
@@ -196,7 +200,11 @@ class TopicAdmin(Calls):
                     partition.low_watermark
                 )
                 if partition.error_code == 0
-                else failed(partition.error_code, f"{topic.name}-{partition.partition_index}")
+                else failed(
+                    partition.error_code,
+                    f"{topic.name}-{partition.partition_index}",
+                    _WHY_NOT_DELETED.get(partition.error_code),
+                )
                 for topic in answer.topics
                 for partition in topic.partitions
             }

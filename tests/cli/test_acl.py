@@ -55,6 +55,16 @@ def test_what_is_allowed_is_listed_and_removed(command: Command, name: str) -> N
     assert listed(command, "--principal", name) == []
 
 
+def test_each_acl_that_is_refused_is_named(command: Command, name: str) -> None:
+    options = (name, "--operation", "read", "--topic", "rides", "--topic", "boats")
+    done = command("acl", "allow", *options, "--host", "localhost")
+    assert done.status == 1
+    for topic in ("rides", "boats"):
+        assert f"INVALID_REQUEST: the ACL of User:{name} on TOPIC {topic}: " in done.err
+    assert len(done.err.splitlines()) == 1
+    assert listed(command, "--principal", name) == []
+
+
 def test_a_name_from_a_certificate_is_a_user(command: Command, name: str) -> None:
     user = f"CN=urn:{name},O=Acme"
     changed(command, "allow", user, "--operation", "read", "--topic", "rides")

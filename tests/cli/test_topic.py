@@ -154,9 +154,19 @@ def test_trim_shows_what_goes_and_asks_for_a_word(command: Command, name: str) -
 
 def test_trim_knows_which_partitions_there_are(command: Command, name: str) -> None:
     command("topic", "create", name, "-p", "1")
-    done = command("topic", "trim", name, "--before", "end", "-p", "7", "--yes")
+    done = command("topic", "trim", name, "--before", "end", "-p", "7", "-p", "5", "--yes")
     assert done.status == 1
-    assert f"{name} has no partition 7" in done.err
+    assert f"{name} has no partition 5, 7" in done.err
+
+
+def test_each_partition_that_cannot_be_trimmed_is_named(command: Command, name: str) -> None:
+    command("topic", "create", name, "-p", "2", "-c", "cleanup.policy=compact")
+    for partition in "01":
+        command("produce", name, "-p", partition, "-k", "key", stdin=b"a\nb\n")
+    done = command("topic", "trim", name, "--before", "1", "--yes")
+    assert done.status == 1
+    assert done.err.startswith(f"tidemark: POLICY_VIOLATION: {name}-0")
+    assert f"; POLICY_VIOLATION: {name}-1" in done.err
 
 
 def test_deleted_topics_are_gone(command: Command, name: str) -> None:

@@ -2,7 +2,7 @@
 
 import pytest
 
-from tidemark.client.codes import check
+from tidemark.client.codes import check, check_all, failed
 from tidemark.protocol.errors import ErrorCode, RequestError
 
 
@@ -11,6 +11,7 @@ from tidemark.protocol.errors import ErrorCode, RequestError
     [
         (3, "topic tides", None, "UNKNOWN_TOPIC_OR_PARTITION: there is no topic tides"),
         (3, "topic tides", "it is gone", "UNKNOWN_TOPIC_OR_PARTITION: topic tides: it is gone"),
+        (3, "topic tides", "there is no topic tides", "UNKNOWN_TOPIC_OR_PARTITION: there is no"),
         (69, "group tides", None, "GROUP_ID_NOT_FOUND: there is no group tides"),
         (105, "transactional id t", None, "TRANSACTIONAL_ID_NOT_FOUND: there is no transactional"),
         (68, "group tides", None, "NON_EMPTY_GROUP: group tides: it has members: stop them first"),
@@ -30,3 +31,18 @@ def test_a_code_is_told_with_what_it_is_about(
 
 def test_no_error_is_none() -> None:
     check(ErrorCode.NONE, "topic tides")
+    check_all([])
+
+
+@pytest.mark.parametrize(("count", "told"), [(1, 0), (2, 1), (11, 10), (12, 11), (500, 11)])
+def test_of_several_refusals_the_first_is_raised_and_has_the_others_with_it(
+    count: int, told: int
+) -> None:
+    refusals = [failed(29, f"tides-{number}") for number in range(count)]
+    with pytest.raises(RequestError) as caught:
+        check_all(refusals)
+    assert caught.value is refusals[0]
+    notes = getattr(caught.value, "__notes__", [])
+    assert notes[:10] == [str(each) for each in refusals[1:11]]
+    assert len(notes) == told
+    assert notes[10:] == ([f"and {count - 11} more"] if count > 11 else [])

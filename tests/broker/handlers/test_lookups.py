@@ -18,6 +18,7 @@ from tidemark.broker.handlers import (
 )
 from tidemark.broker.network.requests import RequestContext
 from tidemark.broker.node import Node
+from tidemark.partitions.state_machines.topic_configs import TopicConfig
 from tidemark.partitions.storage.timestamps import Look
 from tidemark.protocol.errors import ErrorCode
 from tidemark.protocol.messages.api_versions import ApiVersionsRequest
@@ -255,6 +256,22 @@ async def test_records_that_are_not_there_cannot_be_deleted(
         await fill(node, [now_ms()] * 5, compression=Compression.NONE)
         refused = await delete(node, before, topic)
         assert (refused.error_code, refused.low_watermark) == (code, -1)
+
+
+@pytest.mark.parametrize(
+    ("policy", "code"), [("compact", ErrorCode.POLICY_VIOLATION), ("compact,delete", 0)]
+)
+async def test_of_a_topic_that_is_only_compacted_none_is_deleted(
+    tmp_path: Path, policy: str, code: ErrorCode
+) -> None:
+    async with open_node(tmp_path) as node:
+        await fill(node, [now_ms()] * 5, compression=Compression.NONE)
+        node.topics.replica_here("t", 0).apply_config(
+            TopicConfig.from_overrides({"cleanup.policy": policy})
+        )
+        answer = await delete(node, 3)
+        assert (answer.error_code, answer.low_watermark) == (code, -1 if code else 3)
+        assert (await offset(node, list_offsets.EARLIEST)).offset == (0 if code else 3)
 
 
 async def producer_id(

@@ -74,7 +74,7 @@ def test_a_topic_that_is_there_does_not_keep_others_from_being_created(
     assert (done.status, done.out) == (1, b"")
     created, failed, also = done.err.splitlines()
     assert (created, also) == (f"created {first}", f"created {last}")
-    assert failed.startswith(f"tidemark: TOPIC_ALREADY_EXISTS: topic {there}")
+    assert failed.startswith(f"tidemark: TOPIC_ALREADY_EXISTS: there is a topic {there}")
     assert command("topic", "describe", last).status == 0
 
 

@@ -226,8 +226,9 @@ async def test_partitions_that_take_turns_keep_the_order_of_their_requests(
 
 
 async def test_what_has_to_be_waited_for_holds_up_nothing_that_came_before_it(
-    tmp_path: Path, connect: Connect
+    tmp_path: Path, connect: Connect, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    disk = HeldDisk(monkeypatch)
     async with open_node(tmp_path) as node:
         quick, client = await new_topic(node, flush="os"), connect(node)
         slow = await node.topics.create(NewTopic(name="slow", partitions=1))
@@ -235,11 +236,13 @@ async def test_what_has_to_be_waited_for_holds_up_nothing_that_came_before_it(
             client.ask(request(batch(b"first"), topic=topic))
         with trio.fail_after(20):
             await slow.replicas[0].wait_committed(Offset(1))
+        disk.hold()
         given = client.ask_all(
             [request(batch(b"%d" % n), topic=topic) for n, topic in enumerate(("t", "slow", "t"))]
         )
         assert sizes(given) == [1, 1, 1]
         assert [isinstance(answer, Call) for _, answer in given] == [False, True, False]
+        disk.release()
         with trio.fail_after(20):
             await slow.replicas[0].wait_committed(Offset(2))
         assert values(quick) == [b"first", b"0", b"2"]

@@ -1,11 +1,12 @@
 """Error codes of answers: to the enumeration, and to an exception."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Final
 
 from tidemark.protocol.errors import ErrorCode, RequestError
 
 _TOLD_MAX: Final = 10
+"""So many refusals are told with the first: of a thousand partitions all may be."""
 _CODES = frozenset(map(int, ErrorCode))
 _HINTS: Final[Mapping[int, str]] = {
     ErrorCode.INVALID_SESSION_TIMEOUT: "its brokers allow no session_timeout_seconds like this"
@@ -51,8 +52,13 @@ def check(number: int, what: object, message: str | None = None) -> None:
         raise failed(number, what, message)
 
 
-def check_all(refusals: Sequence[RequestError]) -> None:
-    """Raise the first of these, if any. What the others say are its notes."""
+def check_each(results: Iterable[tuple[int, object, str | None]]) -> None:
+    """As `check`, of several: the first refusal is raised, and the others are its notes."""
+    raise_first([failed(*result) for result in results if result[0]])
+
+
+def raise_first(refusals: Sequence[RequestError]) -> None:
+    """Raise the first of these, if any, with the others as its notes."""
     if not refusals:
         return
     first, *others = refusals

@@ -4,7 +4,7 @@ import math
 from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping
 from typing import Final, TypeVar
 
-from tidemark.client.codes import check, check_all, failed
+from tidemark.client.codes import check, check_each
 from tidemark.client.connection import Connection
 from tidemark.client.descriptions import BrokerDescription, CommittedOffset
 from tidemark.client.limits import INT64_MAX, require_whole
@@ -207,13 +207,10 @@ async def commit(
         ),
         OffsetCommitResponse,
     )
-    check_all(
-        [
-            failed(partition.error_code, f"{topic.name}-{partition.partition_index}")
-            for topic in answer.topics
-            for partition in topic.partitions
-            if partition.error_code
-        ]
+    check_each(
+        (partition.error_code, f"{topic.name}-{partition.partition_index}", None)
+        for topic in answer.topics
+        for partition in topic.partitions
     )
 
 

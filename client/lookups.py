@@ -3,7 +3,7 @@
 from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping, Sequence
 from typing import Final, TypeVar, assert_never
 
-from tidemark.client.codes import check, check_all, failed
+from tidemark.client.codes import check, failed, raise_first
 from tidemark.client.connection import Connection
 from tidemark.client.descriptions import BrokerDescription, ListedOffset
 from tidemark.client.network import Network, address_of
@@ -97,7 +97,7 @@ async def ask_leaders(
                     failure = answer
                 else:
                     refusals.append(answer)
-        check_all(refusals)
+        raise_first(refusals)
         if failure is not None:
             raise failure
         return found

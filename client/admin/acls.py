@@ -13,7 +13,7 @@ from tidemark.client.acl_descriptions import (
     ResourceType,
 )
 from tidemark.client.admin.calls import Calls
-from tidemark.client.codes import check, check_all, failed
+from tidemark.client.codes import check, check_each, failed, raise_first
 from tidemark.client.connection import Connection
 from tidemark.protocol.messages.create_acls import (
     AclCreation,
@@ -82,12 +82,9 @@ class AclAdmin(Calls):
 
         async def ask(connection: Connection) -> None:
             answer = await connection.request(request, CreateAclsResponse)
-            check_all(
-                [
-                    failed(created.error_code, _named(acl), created.error_message)
-                    for acl, created in zip(acls, answer.results)
-                    if created.error_code
-                ]
+            check_each(
+                (created.error_code, _named(acl), created.error_message)
+                for acl, created in zip(acls, answer.results)
             )
 
         await self._on_controller(ask)
@@ -126,7 +123,7 @@ class AclAdmin(Calls):
                     if each.error_code:
                         refusals.append(failed(each.error_code, _named(acl), each.error_message))
                     deleted[acl] = None  # once, if several filters matched it
-            check_all(refusals)
+            raise_first(refusals)
             return list(deleted)
 
         return await self._on_controller(ask)

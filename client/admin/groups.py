@@ -4,7 +4,7 @@ from collections.abc import Collection, Iterable, Mapping
 
 from tidemark.client.admin import group_descriptions
 from tidemark.client.admin.calls import Calls
-from tidemark.client.codes import check, check_all, failed
+from tidemark.client.codes import check, check_each
 from tidemark.client.connection import Connection
 from tidemark.client.coordinator import as_commit, commit, fetch_commits, on_coordinator
 from tidemark.client.descriptions import (
@@ -124,13 +124,10 @@ class GroupAdmin(Calls):
         async def ask(_: BrokerDescription, connection: Connection) -> None:
             answer = await connection.request(request, OffsetDeleteResponse)
             check(answer.error_code, f"group {group}")
-            check_all(
-                [
-                    failed(partition.error_code, f"{topic.name}-{partition.partition_index}")
-                    for topic in answer.topics
-                    for partition in topic.partitions
-                    if partition.error_code
-                ]
+            check_each(
+                (partition.error_code, f"{topic.name}-{partition.partition_index}", None)
+                for topic in answer.topics
+                for partition in topic.partitions
             )
 
         await on_coordinator(

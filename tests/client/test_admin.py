@@ -246,6 +246,11 @@ async def test_a_group_without_members_is_an_admins_to_change(
     assert group in [listed.group for listed in await admin.list_groups()]
     assert group in [listed.group for listed in await admin.list_groups(states=["Empty"])]
     assert (await admin.describe_group(group)).state == "Empty"
+    nowhere = {TopicPartition(f"{topic}-gone", number): Offset(0) for number in (0, 1)}
+    with pytest.raises(RequestError, match=f"{topic}-gone-0") as refused:
+        await admin.alter_group_offsets(group, nowhere)
+    (other,) = refused.value.__notes__
+    assert f"{topic}-gone-1" in other
     await admin.delete_group_offsets(group, [one])
     assert list(await admin.list_group_offsets(group)) == [two]
     await admin.delete_group(group)
@@ -269,6 +274,10 @@ async def test_a_group_with_members_is_described_and_left_alone(
         assert await code_of(deletion) is ErrorCode.NON_EMPTY_GROUP
         commit = client.admin.alter_group_offsets(group, {TopicPartition(topic, 0): Offset(0)})
         assert await code_of(commit) is ErrorCode.NON_EMPTY_GROUP
+        with pytest.raises(RequestError, match=f"SUBSCRIBED_TO_TOPIC: {topic}-0") as refused:
+            await client.admin.delete_group_offsets(group, member.assignment)
+        (other,) = refused.value.__notes__
+        assert f"{topic}-1" in other
 
 
 async def test_a_bootstrap_that_cannot_be_reached_is_one_line_that_names_it() -> None:

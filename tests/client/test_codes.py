@@ -2,7 +2,7 @@
 
 import pytest
 
-from tidemark.client.codes import check, check_all, failed
+from tidemark.client.codes import check, check_each, failed
 from tidemark.protocol.errors import ErrorCode, RequestError
 
 
@@ -31,18 +31,18 @@ def test_a_code_is_told_with_what_it_is_about(
 
 def test_no_error_is_none() -> None:
     check(ErrorCode.NONE, "topic tides")
-    check_all([])
+    check_each([(0, "tides-0", None)])
 
 
 @pytest.mark.parametrize(("count", "told"), [(1, 0), (2, 1), (11, 10), (12, 11), (500, 11)])
 def test_of_several_refusals_the_first_is_raised_and_has_the_others_with_it(
     count: int, told: int
 ) -> None:
-    refusals = [failed(29, f"tides-{number}") for number in range(count)]
+    results = [(29 * (number > 0), f"tides-{number}", None) for number in range(1 + count)]
     with pytest.raises(RequestError) as caught:
-        check_all(refusals)
-    assert caught.value is refusals[0]
+        check_each(results)
+    told_of = [str(failed(*result)) for result in results[1:]]
     notes = getattr(caught.value, "__notes__", [])
-    assert notes[:10] == [str(each) for each in refusals[1:11]]
+    assert [str(caught.value), *notes[:10]] == told_of[:11]
     assert len(notes) == told
     assert notes[10:] == ([f"and {count - 11} more"] if count > 11 else [])

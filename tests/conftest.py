@@ -80,15 +80,16 @@ def pytest_runtest_makereport(
 @pytest.hookimpl(wrapper=True, tryfirst=True)
 def pytest_runtest_teardown(item: pytest.Item) -> Generator[None, object, object]:
     """Collect what a failed test has left open, or a test that runs later would fail of it."""
-    result = yield
-    if item.stash.get(FAILED, False):
-        item.stash[FAILED] = False
-        for name in ("last_type", "last_value", "last_traceback", "last_exc"):
-            if hasattr(sys, name):
-                delattr(sys, name)
-        with warnings.catch_warnings(action="ignore"):
-            gc.collect()
-    return result
+    try:
+        return (yield)
+    finally:
+        if item.stash.get(FAILED, False):
+            item.stash[FAILED] = False
+            for name in ("last_type", "last_value", "last_traceback", "last_exc"):
+                if hasattr(sys, name):
+                    delattr(sys, name)
+            with warnings.catch_warnings(action="ignore"):
+                gc.collect()
 
 
 def _place(item: pytest.Item) -> tuple[bool, int]:

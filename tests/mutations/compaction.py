@@ -15,6 +15,14 @@ def _rule(name: str, file: str, *, old: str, new: str, killed_by: str) -> Mutati
 
 
 MUTATIONS = (
+    Mutation(
+        name="records of a topic that is only compacted are not deleted",
+        file="broker/handlers/delete_records.py",
+        old="if not replica.config.deletes_old_segments:",
+        new="if False:",
+        killed_by="tests/broker/handlers/test_lookups.py::"
+        "test_of_a_topic_that_is_only_compacted_none_is_deleted",
+    ),
     # What may be compacted
     _rule(
         "only what is committed is compacted",

@@ -3,8 +3,11 @@
 It receives, checks and writes as `bare_loop` does, but over the pages and blocks of a file that is
 there, as a log does whose retention keeps up. With `--sync` its thread syncs what has come while it
 synced what came before, and only then is that answered. Without a journal, offsets or epochs that
-is the most that `flush=commit` can come to on a machine; and beside itself without `--sync`, what
+is the most that was found for `flush=commit` on a machine; and beside itself without `--sync`, what
 the disk leaves of it.
+
+How it cuts requests out of what comes is written out as it is there: shared, it would be a call
+more for each small request of the bare loop, which takes seven microseconds for one.
 """
 
 import os

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
-from typing import Final
+from typing import Final, NamedTuple
 
 from benchmarks.against_sendfile import AHEAD, FETCHED, fetch, fetch_when_asked, tail
 from benchmarks.anew import Anew
@@ -33,6 +33,24 @@ Bare = Mapping[str, Address]
 """The bare loop by `flush`: with `commit` it syncs what it answers. And so the one whose disk has a
 thread, by `pipeline os` and `pipeline commit`."""
 _PIPELINE: Final = "benchmarks.bare_pipeline"
+
+
+class Limit(NamedTuple):
+    """What the broker is held to."""
+
+    flush: str
+    loop: str
+    """Which, of the bare loops."""
+    name: str
+    added: str = ""
+    """To the case, where another limit has the same."""
+
+
+_OS: Final = Limit("os", "os", "the bare loop")
+_COMMIT: Final = Limit("commit", "commit", "the bare loop, synced")
+_COMMIT_WITH_THREAD: Final = Limit(
+    "commit", "pipeline commit", "the bare loop whose disk has a thread", ", beside the pipeline"
+)
 
 _IN_FLIGHT: Final = 5
 """As many as idempotent clients allow."""
@@ -100,30 +118,30 @@ def _requests(
         )
 
 
-def _against_bare_loop(
+def _against(
+    limit: Limit,
     address: Address,
     bare: Bare,
     folder: Path,
-    flush: str,
+    *,
     case: str,
     shape: tuple[int, int, int],
-    *,
-    aim: float | None,
+    aim: float | None = None,
     is_new: bool = False,
 ) -> Row:
     batch_bytes, record_bytes, requests = shape
     frame = produce_frame("bare", batch_of(batch_bytes, record_bytes=record_bytes), acks=-1)
-    with _producer(address, folder, flush, shape, is_new=is_new) as run:
+    with _producer(address, folder, limit.flush, shape, is_new=is_new) as run:
         return row_of_pairs(
-            f"produce, flush={flush}" + (", a new topic" if is_new else ""),
-            f"{case} requests, 1 connection, {_IN_FLIGHT} in flight",
+            f"produce, flush={limit.flush}" + (", a new topic" if is_new else ""),
+            f"{case} requests, 1 connection, {_IN_FLIGHT} in flight{limit.added}",
             "MB/s",
             in_pairs(
                 lambda: _megabytes(run()),
-                lambda: _bare(bare[flush], frame, requests),
+                lambda: _bare(bare[limit.loop], frame, requests),
                 at_rest=True,
             ),
-            against="the bare loop" if flush == "os" else "the bare loop, synced",
+            against=limit.name,
             aim=aim,
         )
 
@@ -145,24 +163,6 @@ def _commit_against_os(address: Address, folder: Path) -> Row:
             in_pairs(lambda: _megabytes(synced()), lambda: _megabytes(cached()), at_rest=True),
             against="flush=os",
             aim=0.6,
-        )
-
-
-def _commit_against_pipeline(address: Address, bare: Bare, folder: Path) -> Row:
-    """How far it is from the most that the machine can do of it."""
-    batch_bytes, record_bytes, requests = _LARGE
-    frame = produce_frame("bare", batch_of(batch_bytes, record_bytes=record_bytes), acks=-1)
-    with _producer(address, folder, "commit", _LARGE) as run:
-        return row_of_pairs(
-            "produce, flush=commit",
-            "1 MB requests, 1 connection, 5 in flight, beside the pipeline",
-            "MB/s",
-            in_pairs(
-                lambda: _megabytes(run()),
-                lambda: _bare(bare["pipeline commit"], frame, requests),
-                at_rest=True,
-            ),
-            against="the bare loop whose disk has a thread",
         )
 
 
@@ -196,26 +196,16 @@ _QUESTIONS: Final[Sequence[Callable[[Address, Bare, Path], Row]]] = (
         broker, to, "one 1 KB record", _ONE_RECORD_OF_MANY, aim=15_000, connections=100
     ),
     lambda broker, _, to: _requests(broker, to, "16 KB", _SMALL, aim=None),
-    lambda broker, bare, to: _against_bare_loop(
-        broker, bare, to, "os", "one 1 KB record", _ONE_RECORD, aim=None
-    ),
-    lambda broker, bare, to: _against_bare_loop(broker, bare, to, "os", "1 MB", _LARGE, aim=0.8),
-    lambda broker, bare, to: _against_bare_loop(broker, bare, to, "os", "16 KB", _SMALL, aim=0.6),
-    lambda broker, bare, to: _against_bare_loop(
-        broker, bare, to, "os", "1 MB", _LARGE, aim=None, is_new=True
-    ),
+    partial(_against, _OS, case="one 1 KB record", shape=_ONE_RECORD),
+    partial(_against, _OS, case="1 MB", shape=_LARGE, aim=0.8),
+    partial(_against, _OS, case="16 KB", shape=_SMALL, aim=0.6),
+    partial(_against, _OS, case="1 MB", shape=_LARGE, is_new=True),
     lambda broker, _, to: _commit_against_os(broker, to),
     lambda _broker, bare, _to: _pipeline_commit_against_os(bare),
-    _commit_against_pipeline,
-    lambda broker, bare, to: _against_bare_loop(
-        broker, bare, to, "commit", "1 MB", _LARGE, aim=None
-    ),
-    lambda broker, bare, to: _against_bare_loop(
-        broker, bare, to, "commit", "1 MB", _LARGE, aim=None, is_new=True
-    ),
-    lambda broker, bare, to: _against_bare_loop(
-        broker, bare, to, "commit", "16 KB", _SMALL_SYNCED, aim=None
-    ),
+    partial(_against, _COMMIT_WITH_THREAD, case="1 MB", shape=_LARGE),
+    partial(_against, _COMMIT, case="1 MB", shape=_LARGE),
+    partial(_against, _COMMIT, case="1 MB", shape=_LARGE, is_new=True),
+    partial(_against, _COMMIT, case="16 KB", shape=_SMALL_SYNCED),
     lambda broker, _, to: fetch(broker, to / "data", FETCHED, ahead=False, aim=0.85),
     lambda broker, _, to: fetch_when_asked(broker, to / "data"),
     lambda broker, _, to: fetch(broker, to / "data", AHEAD, ahead=True, aim=0.85),

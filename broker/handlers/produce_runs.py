@@ -97,9 +97,7 @@ def _answer_run(
     must_commit = is_for_all and not is_first
     if must_commit and wants_more:
         return None
-    appended = replica.produce_run(
-        batches, api_version=codec.version, now_ms=now_ms, must_commit=must_commit
-    )
+    appended = replica.produce_run(batches, codec.version, now_ms, must_commit=must_commit)
     if appended is None:
         return None
     base_offsets, end_offset, append_time_ms, log_start, is_committed, error = appended

@@ -153,9 +153,7 @@ class Work:
         if not fitting:
             return 0
         now_ms = self._node.clock.now_ms()
-        run = replica.produce_run(
-            fitting, api_version=self._api_version, now_ms=now_ms, must_commit=False
-        )
+        run = replica.produce_run(fitting, self._api_version, now_ms, must_commit=False)
         if run is None:
             return 0
         base_offsets, end_offset, append_time_ms, log_start, _, error = run

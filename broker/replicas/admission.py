@@ -61,15 +61,13 @@ def admit(
     records: BytesLike | None, config: TopicConfig, *, api_version: int, now_ms: int
 ) -> BatchHeader:
     """The header of the one batch in `records`. Raises `RequestError` if it may not be appended."""
-    return header_of(admit_fields(records, config, api_version=api_version, now_ms=now_ms))
-
-
-def admit_fields(
-    records: BytesLike | None, config: TopicConfig, *, api_version: int, now_ms: int
-) -> Fields:
-    """As `admit`, the fields of the header."""
     if not records:
         raise _invalid("no record batch was sent for this partition")
+    return header_of(admit_fields(memoryview(records), config, api_version, now_ms))
+
+
+def admit_fields(records: memoryview, config: TopicConfig, api_version: int, now_ms: int) -> Fields:
+    """As `admit`, the fields of the header."""
     try:
         fields = read_fields(records)
         _, length, _, _, crc, attributes, delta, base_ms, max_ms, _, _, _, count = fields
@@ -81,7 +79,7 @@ def admit_fields(
             raise _invalid(f"{len(records) - size_bytes} bytes follow the record batch")
         if size_bytes > len(records):
             raise CorruptBatch(0, f"{size_bytes} bytes, of which {len(records)} are there")
-        check_crc_of(memoryview(records)[ATTRIBUTES_AT:], crc)
+        check_crc_of(records[ATTRIBUTES_AT:], crc)
     except UnsupportedMagic as error:
         raise _invalid(f"only record batches of format 2 are taken: {error}") from None
     except CorruptBatch as error:

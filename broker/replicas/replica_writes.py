@@ -96,9 +96,9 @@ class WritingReplica(ReadingReplica, TransactionalReplica):
     def produce_run(
         self,
         batches: Sequence[memoryview],
-        *,
         api_version: int,
         now_ms: int,
+        *,
         must_commit: bool,
     ) -> AppendedRun | None:
         """Append clients' batches in one write, from the first on, as many as `produce` would
@@ -147,21 +147,21 @@ class WritingReplica(ReadingReplica, TransactionalReplica):
         """As `produce_run`, of one batch that keeps its timestamps, as most do that come alone."""
         base_offset = member.log.end_offset
         try:
-            fields = admit_fields(records, self.config, api_version=api_version, now_ms=now_ms)
+            fields = admit_fields(records, self.config, api_version, now_ms)
         except RequestError:
             return None  # What is wrong with it is said once it is decoded.
-        record_count = fields[-1]
-        end_offset, refusal = Offset(base_offset + record_count), None
         try:
-            if not member.append_next(fields, records, now_ms):
-                return None
+            end_offset = member.append_next(fields, records, now_ms)
         except (OSError, StorageError, CorruptBatch) as error:
             refusal = self._storage_error("append", error)
             self.refused(records, refusal)
-        else:
-            self._note_produced(member, len(records), record_count)
+            log_start = member.log.start_offset
+            return (base_offset,), base_offset, NO_TIMESTAMP_MS, log_start, False, refusal
+        if end_offset is None:
+            return None
+        self._note_produced(member, len(records), fields[-1])
         log_start, is_committed = member.log.start_offset, end_offset <= member.high_watermark
-        return (base_offset,), end_offset, NO_TIMESTAMP_MS, log_start, is_committed, refusal
+        return (base_offset,), end_offset, NO_TIMESTAMP_MS, log_start, is_committed, None
 
     def _admit_run(
         self, batches: Sequence[memoryview], api_version: int, now_ms: int
@@ -171,7 +171,7 @@ class WritingReplica(ReadingReplica, TransactionalReplica):
         headers: list[Fields] = []
         try:
             for records in batches:
-                fields = admit_fields(records, config, api_version=api_version, now_ms=now_ms)
+                fields = admit_fields(records, config, api_version, now_ms)
                 headers.append(fields)
         except RequestError:
             pass  # What is wrong with it is said when it comes first.

@@ -51,8 +51,11 @@ class AppendingReplica(ReplicaState):
                 return verdict
         return self._append((header,), (records,), now_ms)
 
-    def append_next(self, fields: Fields, records: bytearray | memoryview, now_ms: int) -> bool:
-        """Append a client's batch that was admitted, if `count_plain` counts it; whether it does.
+    def append_next(
+        self, fields: Fields, records: bytearray | memoryview, now_ms: int
+    ) -> Offset | None:
+        """Append a client's batch that was admitted, if `count_plain` counts it, and `None` if not;
+        where it ends.
 
         In one visit what `append_run` of many does in several. Raises as `append` does.
         """
@@ -64,22 +67,21 @@ class AppendingReplica(ReplicaState):
                 # Nearly always it is: then nobody needs to be asked.
                 table.awaited != (producer_id, of, first) or attributes & NOT_PLAIN
             ) and not table.is_awaiting(fields):
-                return False
+                return None
         log = self.log
         base_offset, epoch = log.end_offset, self.commits_in
         if epoch is None:
             if not self.is_accepting:
                 raise self._not_serving()
-            self._append_to_group((fields,), (records,))
+            end_offset = self._append_to_group((fields,), (records,))
         else:
             if self._appended_end is None:
                 self._touch()  # Else it is touched, and the core has not heard.
-            self.high_watermark = self._appended_end = log.append_one(
-                records, length, delta, timestamp_ms, epoch
-            )
+            end_offset = log.append_one(records, length, delta, timestamp_ms, epoch)
+            self.high_watermark = self._appended_end = end_offset
         if table is not None:
             table.append_awaited(producer_id, of, first, delta, base_offset, timestamp_ms, now_ms)
-        return True
+        return end_offset
 
     def count_plain(self, headers: Sequence[Fields]) -> int:
         """How many of these batches, from the first on, `append_run` takes."""

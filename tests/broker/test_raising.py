@@ -9,7 +9,7 @@ import trio
 from trio.testing import MockClock
 
 from tests.broker.test_reassigning_door import OneState
-from tests.partitions.state_machines.test_cluster import create, on, with_brokers
+from tests.partitions.state_machines.clusters import create, on, with_brokers
 from tidemark.broker.reassigning.door import Asked, Door
 from tidemark.broker.reassigning.raising import (
     LOOK_SECONDS,

@@ -13,7 +13,7 @@ from random import Random
 import pytest
 
 from tests.partitions.replication.cluster import KEY, Broker, Cluster
-from tests.partitions.state_machines.test_cluster import with_brokers
+from tests.partitions.state_machines.clusters import with_brokers
 from tidemark.partitions.replication.reassigning import (
     Reassignments,
     ReplicaWish,

@@ -1,110 +1,32 @@
-"""The cluster's metadata: names, versions, and that it is a function of its commands."""
+"""The cluster's metadata: names, versions, and what is refused."""
 
 from dataclasses import replace
 from uuid import UUID
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
-from tests.partitions.state_machines.access.rules_of_kafka import ACLS
-from tests.partitions.state_machines.access.test_users import CHANGES as USER_CHANGES
-from tidemark.partitions.state_machines.client_quotas import QuotaChange, QuotaKey, entity_of
+from tests.partitions.state_machines.clusters import create, on, refusal, register, with_brokers
 from tidemark.partitions.state_machines.cluster import ClusterState, VersionConflict
 from tidemark.partitions.state_machines.cluster_brokers import voters_wanted
 from tidemark.partitions.state_machines.cluster_commands import (
     AllocateProducerIds,
-    AlterAcls,
-    AlterQuotas,
-    AlterUsers,
-    Command,
     CreatePartitions,
-    CreateTopic,
     DeleteTopic,
-    EndMoves,
-    FinishReassignments,
     FoundCluster,
-    MoveLeaders,
     ProducerIdBlock,
-    ReassignPartitions,
-    RegisterBroker,
-    SetBrokerConfigs,
-    SetBrokerState,
-    SetGroupConfigs,
-    SetObservers,
     SetTopicConfigs,
     UnregisterBroker,
-    decode_command,
-    encode_command,
 )
 from tidemark.partitions.state_machines.cluster_topics import PARTITIONS_MAX
 from tidemark.partitions.state_machines.cluster_values import (
     Assignment,
-    BrokerAddress,
-    BrokerState,
-    LeaderMove,
-    MoveOutcome,
-    Reassignment,
 )
-from tidemark.partitions.state_machines.placement import Load
 from tidemark.partitions.state_machines.topic_names import (
     resolve_partitions,
     resolve_replication_factor,
 )
-from tidemark.protocol.errors import ErrorCode, RequestError, StorageError
+from tidemark.protocol.errors import ErrorCode, RequestError
 from tidemark.protocol.types import NodeId, ProducerId
-
-
-def on(*nodes: int) -> Assignment:
-    return tuple(map(NodeId, nodes))
-
-
-def register(
-    state: ClusterState, node: int, *, directory: int | None = None, incarnation: int = 1
-) -> RegisterBroker:
-    return RegisterBroker(
-        at_version=state.version,
-        node_id=NodeId(node),
-        directory_id=UUID(int=directory or node),
-        incarnation=incarnation,
-        listeners={"PLAINTEXT": BrokerAddress(f"broker-{node}", 9092)},
-        peer=BrokerAddress(f"broker-{node}", 9093),
-        rack="r1",
-    )
-
-
-def with_brokers(*nodes: int) -> ClusterState:
-    state = ClusterState()
-    for node in nodes:
-        state.apply(register(state, node))
-    return state
-
-
-def create(
-    state: ClusterState,
-    name: str,
-    *,
-    number: int = 1,
-    partitions: int = 1,
-    assignments: tuple[Assignment, ...] | None = None,
-    configs: dict[str, str] | None = None,
-) -> CreateTopic:
-    return CreateTopic(
-        at_version=state.version,
-        name=name,
-        id=UUID(int=number),
-        assignments=(on(1),) * partitions if assignments is None else assignments,
-        configs=configs or {},
-        created_ms=5,
-    )
-
-
-def refusal(state: ClusterState, command: Command) -> ErrorCode:
-    before = state.encode()
-    with pytest.raises(RequestError) as caught:
-        state.apply(command)
-    assert state.encode() == before, "a refused command changes nothing"
-    return caught.value.code
 
 
 def test_a_created_topic_is_found_by_name_and_by_id() -> None:
@@ -332,173 +254,3 @@ def test_a_cluster_is_founded_once() -> None:
     again = FoundCluster(at_version=1, cluster_id="second")
     assert refusal(state, again) is ErrorCode.INVALID_REQUEST
     assert state.cluster_id == "first"
-
-
-VERSIONS = st.integers(0, 8)
-IDS = st.integers(0, 4).map(lambda number: UUID(int=number))
-CONFIGS = st.dictionaries(
-    st.sampled_from(["retention.ms", "flush", "colour"]),
-    st.sampled_from(["1", "os"]),
-    max_size=2,
-)
-ASSIGNMENTS = st.lists(st.lists(st.integers(0, 2), max_size=2), max_size=3).map(
-    lambda lists: tuple(on(*each) for each in lists)
-)
-ADDRESSES = st.builds(BrokerAddress, st.sampled_from(["a", "::1"]), st.integers(0, 9))
-NODES = st.integers(0, 2).map(NodeId)
-PARTITIONS = st.integers(0, 2)
-REPLICAS = st.lists(NODES, max_size=3).map(lambda nodes: on(*nodes))
-REASSIGNMENTS = st.lists(
-    st.builds(Reassignment, topic_id=IDS, partition=PARTITIONS, replicas=st.none() | REPLICAS),
-    max_size=2,
-).map(tuple)
-ENTITIES = st.sampled_from(
-    [
-        entity_of([("user", "ada")]),
-        entity_of([("user", None)]),
-        entity_of([("client-id", "ledger"), ("user", "ada")]),
-        entity_of([("client-id", None)]),
-    ]
-)
-COMMANDS: st.SearchStrategy[Command] = st.one_of(
-    st.builds(
-        MoveLeaders,
-        at_version=VERSIONS,
-        moves=st.lists(
-            st.builds(
-                LeaderMove,
-                topic_id=IDS,
-                partition=PARTITIONS,
-                target=NODES,
-                deadline_ms=st.integers(0, 1),
-                reason=st.just("because"),
-            ),
-            max_size=2,
-        ).map(tuple),
-    ),
-    st.builds(
-        EndMoves,
-        at_version=VERSIONS,
-        outcomes=st.lists(
-            st.builds(
-                MoveOutcome,
-                topic_id=IDS,
-                partition=PARTITIONS,
-                target=NODES,
-                deadline_ms=st.integers(0, 1),
-                failure=st.none() | st.just("too late"),
-            ),
-            max_size=2,
-        ).map(tuple),
-    ),
-    st.builds(ReassignPartitions, at_version=VERSIONS, reassignments=REASSIGNMENTS),
-    st.builds(FinishReassignments, at_version=VERSIONS, reassignments=REASSIGNMENTS),
-    st.builds(
-        SetObservers, at_version=VERSIONS, topic_id=IDS, partition=PARTITIONS, replicas=REPLICAS
-    ),
-    st.builds(
-        SetBrokerState, at_version=VERSIONS, node_id=NODES, state=st.sampled_from(BrokerState)
-    ),
-    st.builds(
-        AlterQuotas,
-        at_version=VERSIONS,
-        changes=st.lists(
-            st.builds(
-                QuotaChange,
-                entity=ENTITIES,
-                values=st.dictionaries(
-                    st.sampled_from([*map(str, QuotaKey), "no_such_quota"]),
-                    st.sampled_from([None, 1.0, 2.5, -1.0]),
-                    max_size=2,
-                ),
-            ),
-            max_size=2,
-        ).map(tuple),
-    ),
-    st.builds(
-        AlterAcls,
-        at_version=VERSIONS,
-        added=st.lists(ACLS, max_size=3).map(tuple),
-        removed=st.lists(ACLS, max_size=1).map(tuple),
-    ),
-    st.builds(
-        AlterUsers,
-        at_version=VERSIONS,
-        credentials=st.lists(USER_CHANGES, max_size=2).map(tuple),
-        salt_secret=st.just(b"\1"),
-    ),
-    st.builds(SetBrokerConfigs, at_version=VERSIONS, node_id=st.none() | NODES, configs=CONFIGS),
-    st.builds(
-        SetGroupConfigs,
-        at_version=VERSIONS,
-        group_id=st.sampled_from(["g", "h"]),
-        configs=st.dictionaries(
-            st.sampled_from(["consumer.session.timeout.ms", "colour"]),
-            st.sampled_from(["1", "0"]),
-            max_size=2,
-        ),
-    ),
-    st.builds(FoundCluster, at_version=VERSIONS, cluster_id=st.text(max_size=3)),
-    st.builds(
-        CreateTopic,
-        at_version=VERSIONS,
-        name=st.sampled_from(["a", "a.b", "a_b", "a-b", "/"]),
-        id=IDS,
-        assignments=ASSIGNMENTS,
-        configs=CONFIGS,
-        created_ms=st.integers(0, 9),
-    ),
-    st.builds(DeleteTopic, at_version=VERSIONS, id=IDS),
-    st.builds(SetTopicConfigs, at_version=VERSIONS, id=IDS, configs=CONFIGS),
-    st.builds(CreatePartitions, at_version=VERSIONS, id=IDS, assignments=ASSIGNMENTS),
-    st.builds(
-        RegisterBroker,
-        at_version=VERSIONS,
-        node_id=NODES,
-        directory_id=IDS,
-        incarnation=st.integers(1, 2),
-        listeners=st.dictionaries(st.sampled_from("AB"), ADDRESSES, max_size=2),
-        peer=ADDRESSES,
-        rack=st.sampled_from([None, "r"]),
-    ),
-    st.builds(UnregisterBroker, at_version=VERSIONS, node_id=NODES),
-    st.builds(
-        AllocateProducerIds,
-        at_version=VERSIONS,
-        node_id=st.just(NodeId(1)),
-        count=st.integers(0, 5),
-    ),
-)
-
-
-@given(command=COMMANDS)
-def test_a_command_comes_back_from_its_bytes(command: Command) -> None:
-    assert decode_command(encode_command(command)) == command
-
-
-@given(commands=st.lists(COMMANDS, max_size=40))
-def test_the_state_is_what_its_commands_bytes_and_its_snapshots_give(
-    commands: list[Command],
-) -> None:
-    state, log = ClusterState(), []
-    for command in commands:
-        log.append(encode_command(command))
-        try:
-            state.check(command)
-        except RequestError:
-            with pytest.raises(RequestError):
-                state.apply(command)
-        else:
-            state.apply(command)
-        assert ClusterState.decode(state.encode()).encode() == state.encode()
-    held = Load.of(each for topic in state.topics.values() for each in topic.assignments)
-    assert state.load == held == ClusterState.decode(state.encode()).load
-    assert ClusterState.replay(map(decode_command, log)).encode() == state.encode()
-
-
-@given(data=st.binary(max_size=50) | st.text(max_size=50).map(str.encode))
-def test_bytes_that_are_no_command_or_snapshot_are_refused(data: bytes) -> None:
-    with pytest.raises(StorageError):
-        decode_command(data)
-    with pytest.raises(StorageError):
-        ClusterState.decode(data)

@@ -5,7 +5,7 @@ from uuid import UUID
 
 import pytest
 
-from tests.partitions.state_machines.test_cluster import create, on, refusal, with_brokers
+from tests.partitions.state_machines.clusters import create, on, refusal, with_brokers
 from tidemark.partitions.state_machines.cluster import ClusterState
 from tidemark.partitions.state_machines.cluster_commands import (
     CreatePartitions,

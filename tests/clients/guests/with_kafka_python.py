@@ -62,12 +62,20 @@ def reading(login: Login, topic: str, group: str) -> Iterator[Receive]:
         "max_poll_records": 1,
     }
     with closing(KafkaConsumer(topic, **settings_of(login), **own)) as consumer:
+        is_settled = False
 
         def receive() -> bytes:
+            nonlocal is_settled
             # In one go: a poll that ends while it joins the group leaves it without partitions.
             with translated():
                 for (record,) in consumer.poll(SECONDS_MAX * 1000).values():
                     consumer.commit()
+                    if not is_settled:
+                        # Who has joined asks for the metadata once more, up to 100 ms later. Where
+                        # that is what says first that a topic is refused, it is only logged, and
+                        # no fetch is sent any more that would raise it. After this none is due.
+                        consumer.topics()
+                        is_settled = True
                     value: bytes = record.value
                     return value
             raise TimeoutError

@@ -61,8 +61,8 @@ MUTATIONS = (
     Mutation(
         name="of a batch by itself that could not be written the next ones are told",
         file="broker/replicas/replica_writes.py",
-        old="            self.refused(records, refusal)\n        else:\n",
-        new="        else:\n",
+        old="            self.refused(records, refusal)\n            log_start = ",
+        new="            log_start = ",
         killed_by=f"{_RUNS}test_what_must_follow_a_refused_batch_is_looked_at_one_by_one",
     ),
     Mutation(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -13,7 +14,7 @@ from benchmarks.harness import STEADY_LEADERS
 from tidemark.cli.processes import listener_of
 from tidemark.client.blocking import BlockingClient, open_client
 from tidemark.protocol.errors import RequestError
-from tidemark.protocol.types import TopicPartition
+from tidemark.protocol.types import Offset, TopicPartition
 from tidemark.testing.process import open_broker_process
 from tidemark.testing.process_cluster import open_process_cluster
 
@@ -39,9 +40,18 @@ class Topic:
 
     def ends(self) -> Mapping[int, int]:
         """The end offset of each partition."""
-        asked = [TopicPartition(self.name, p) for lane in self.lanes for p in lane.partitions]
-        found = self._client.run(self._client.admin.end_offsets, asked)
+        found = self._client.run(self._client.admin.end_offsets, self._partitions)
         return {asked.partition: offset for asked, offset in found.items()}
+
+    def begin_anew(self) -> None:
+        """Give up all records, and leave nothing for the disk to do."""
+        all_of_it = dict.fromkeys(self._partitions, Offset(-1))
+        self._client.run(self._client.admin.delete_records, all_of_it)
+        os.sync()
+
+    @property
+    def _partitions(self) -> Sequence[TopicPartition]:
+        return [TopicPartition(self.name, p) for lane in self.lanes for p in lane.partitions]
 
 
 class Target:

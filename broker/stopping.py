@@ -36,14 +36,15 @@ async def _drain(parts: Parts, node: Node, connections: Connections) -> None:
     connections.stop_reading()
     has_failed = node.disk.error is not None or parts.tasks.cancel_scope.cancel_called
     if not has_failed:
-        parts.turn.run(partial(_release_waiting, node))
+        parts.turn.run(partial(release_waiting, node))
         await connections.wait_drained()
 
 
-def _release_waiting(node: Node) -> None:
+def release_waiting(node: Node) -> None:
     """Answer the requests that wait for something that may never come."""
     node.coordinator.resign()
     node.transactions.resign()
+    node.verifier.resign()
     for topic in node.topics:
         for replica in topic.replicas:
             replica.release_fetches()

@@ -98,6 +98,8 @@ class Asking:
     def __init__(self, who: Transactional, questions: Mapping[TopicPartition, Question]) -> None:
         self.who = who
         self.questions = questions
+        self.scope = trio.CancelScope()
+        """Ends the asking, answered or not."""
         self._waiting: dict[Waiter, None] = {}
 
     def join(self, waiter: Waiter, size_bytes: int) -> None:
@@ -122,6 +124,14 @@ class Verifier:
         self._tasks = tasks
         self._turn = turn
         self._asking: dict[Question, Asking] = {}
+        self._has_resigned = False
+
+    def resign(self) -> None:
+        """The broker is stopping, and has resigned as a coordinator: whoever waits for one is told
+        to look elsewhere, before those who ask it have had all their time."""
+        self._has_resigned = True
+        for asking in self._asking.values():
+            asking.scope.cancel()
 
     def check_known(self, request: ProduceRequest, api_version: int) -> None:
         """Raises `NotNow`, before anything is appended, while it is not known of each partition
@@ -207,6 +217,8 @@ class Verifier:
             for place, replica in unknown.items()
         }
         asking = Asking(who, questions)
+        if self._has_resigned:
+            asking.scope.cancel()
         self._asking |= dict.fromkeys(questions.values(), asking)
         self._tasks.start_soon(self._run, asking)
         return asking
@@ -214,7 +226,7 @@ class Verifier:
     async def _run(self, asking: Asking) -> None:
         error = RequestError(ErrorCode.COORDINATOR_NOT_AVAILABLE, "it did not answer in time")
         errors: Errors = dict.fromkeys(asking.questions, error)
-        with trio.move_on_after(ANSWER_SECONDS_MAX):
+        with trio.move_on_after(ANSWER_SECONDS_MAX), asking.scope:
             answered = await self._ask_once(asking)
             while is_to_be_asked_again(answered):
                 await trio.sleep(RETRY_SECONDS)

@@ -7,11 +7,22 @@ import pytest
 import trio
 
 from tests.broker.clusters import open_brokers, wait_until
+from tests.broker.handlers.asking import ask
+from tests.broker.handlers.group_clients import AT_ONCE, GROUP, create_topic, find
 from tests.broker.handlers.producing import batch, produce, request
+from tests.broker.handlers.test_verifying import asked_of
+from tests.broker.nodes import open_node
 from tidemark.broker import stopping
+from tidemark.broker.handlers import txn_offset_commit
 from tidemark.broker.metadata.topic import NewTopic
 from tidemark.broker.node import Node
 from tidemark.partitions.storage.journal.journal import Journal
+from tidemark.protocol.errors import ErrorCode
+from tidemark.protocol.messages.txn_offset_commit import (
+    TxnOffsetCommitRequest,
+    TxnOffsetCommitRequestPartition,
+    TxnOffsetCommitRequestTopic,
+)
 
 
 def slow_down(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -53,3 +64,41 @@ async def test_a_follower_whose_disk_is_never_idle_stops_in_order(
         await brokers.stop(follower)  # raises what the broker's block does
         assert disk.error is None
         tasks.cancel_scope.cancel()
+
+
+async def test_it_waits_for_no_coordinator_of_a_transaction(tmp_path: Path) -> None:
+    """The one that is busy, or gone, is asked again for five seconds; meanwhile a broker that stops
+    would lead its partitions and serve nobody."""
+    commit = TxnOffsetCommitRequest(
+        transactional_id="mine",
+        group_id=GROUP,
+        producer_id=7,
+        producer_epoch=0,
+        topics=[
+            TxnOffsetCommitRequestTopic(
+                name="orders",
+                partitions=[
+                    TxnOffsetCommitRequestPartition(
+                        partition_index=0, committed_offset=1, committed_metadata=""
+                    )
+                ],
+            )
+        ],
+    )
+    told: list[int] = []
+    async with open_node(tmp_path, **AT_ONCE) as node:
+        await find(node)
+        await create_topic(node)
+        coordinator = asked_of(node, ErrorCode.CONCURRENT_TRANSACTIONS)
+
+        async def commit_it() -> None:
+            answer = await ask(txn_offset_commit.handle, node, commit, 5)
+            told.extend(each.error_code for each in answer.topics[0].partitions)
+
+        with trio.fail_after(3):
+            async with trio.open_nursery() as tasks:
+                tasks.start_soon(commit_it)
+                await wait_until(lambda: len(coordinator.asked) > 1)
+                stopping.release_waiting(node)
+            await commit_it()  # taken before, and looked at only now
+    assert told == [ErrorCode.COORDINATOR_NOT_AVAILABLE, ErrorCode.NOT_COORDINATOR]

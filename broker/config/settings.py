@@ -55,10 +55,11 @@ class BrokerSettings(
         )
 
     def _protocol(self, endpoint: Endpoint) -> SecurityProtocol:
-        if self.users and not endpoint.is_named:
-            return SecurityProtocol.SASL_PLAINTEXT
         protocols = dict(self.listener_security_protocol_map)
-        return SecurityProtocol(protocols.get(endpoint.name, endpoint.name))
+        protocol = SecurityProtocol(protocols.get(endpoint.name, endpoint.name))
+        if protocol is SecurityProtocol.PLAINTEXT and self.users and not endpoint.is_named:
+            return SecurityProtocol.SASL_PLAINTEXT
+        return protocol
 
 
 SETTINGS: Final[Mapping[str, Setting]] = MappingProxyType(settings_of(BrokerSettings))

@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 
 from tidemark.broker.config import SETTINGS, Address, BrokerSettings, User, load_settings
+from tidemark.broker.config.addresses import Listener
 from tidemark.broker.config.fields import Setting
 from tidemark.broker.config.names import MEANINGS
 from tidemark.protocol.errors import ConfigError
@@ -304,6 +305,21 @@ def test_with_users_a_listener_without_a_protocol_asks_for_sasl() -> None:
     assert load_settings(options=users).settings.client_listeners()[0].requires_sasl
     named = load_settings(options={**users, "listeners": "PLAINTEXT://:0"}).settings
     assert not named.client_listeners()[0].requires_sasl
+
+
+def test_a_listener_without_a_protocol_is_what_it_is_mapped_to_and_asks_for_sasl() -> None:
+    def listener(protocol: str) -> Listener:
+        options = {
+            "users": "ada:s3cret",
+            "listener.security.protocol.map": f"PLAINTEXT:{protocol}",
+            "ssl.certificate.location": "broker.pem",
+        }
+        return load_settings(options=options).settings.client_listeners()[0]
+
+    assert (listener("SASL_SSL").speaks_tls, listener("SASL_SSL").requires_sasl) == (True, True)
+    assert listener("SSL").speaks_tls
+    plain = listener("PLAINTEXT")
+    assert (plain.speaks_tls, plain.requires_sasl) == (False, True)
 
 
 def test_without_users_a_listener_may_ask_for_scram() -> None:

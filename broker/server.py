@@ -89,7 +89,7 @@ async def open_broker(
                 _serve_http(parts, http, scrape)
             async with (
                 open_node(parts, files or OsFiles(), peer_listener, listeners) as (node, peers),
-                _serve_clients(parts, node, listeners) as connections,
+                _serve_clients(parts, node, peers, listeners) as connections,
             ):
                 kafka_address = listeners[0].advertised
                 scrape.show(NodeFigures(node, str(kafka_address)))
@@ -125,7 +125,7 @@ def _limits(settings: BrokerSettings) -> Limits:
 
 @asynccontextmanager
 async def _serve_clients(
-    parts: Parts, node: Node, listeners: list[BoundListener]
+    parts: Parts, node: Node, peers: PeerNetwork, listeners: list[BoundListener]
 ) -> AsyncIterator[Connections]:
     """Serve the listeners' clients; at the end answer what has come and take no more."""
     connections = Connections(
@@ -146,7 +146,7 @@ async def _serve_clients(
     try:
         yield connections
     finally:
-        await stop_serving(parts, node, connections)
+        await stop_serving(parts, node, peers, connections)
 
 
 def _handlers(parts: Parts, node: Node) -> Mapping[int, Handler]:

@@ -15,6 +15,7 @@ import trio
 from tidemark.broker.network.connections import Connections
 from tidemark.broker.node import Node
 from tidemark.broker.parts import Parts
+from tidemark.broker.peers.network import PeerNetwork
 from tidemark.partitions.storage.refusals import why_it_ended
 from tidemark.protocol.errors import StorageError
 
@@ -22,11 +23,27 @@ STOP_DISK_SECONDS: Final = 10.0
 """Once clients are answered, so long is waited for what the disk still has to take."""
 
 
-async def stop_serving(parts: Parts, node: Node, connections: Connections) -> None:
-    """Answer what has come and take no more, within `stop.timeout.ms`; hang up on everybody."""
+NOTICE_SECONDS: Final = 0.2
+"""So long the other brokers have to elect who leads in place of this one, before its clients ask
+them: some ask once, at once, and then not for seconds."""
+
+
+async def stop_serving(
+    parts: Parts, node: Node, peers: PeerNetwork, connections: Connections
+) -> None:
+    """Answer what has come and take no more, within `stop.timeout.ms`; hang up on everybody.
+
+    On the other brokers first. What is led here is led by others then while the logs are put away,
+    which may take long, and a client that asks who leads is not sent back here.
+    """
     parts.readiness.stopping()
     with trio.move_on_after(parts.settings.stop_timeout_ms / 1000, shield=True):
         await _drain(parts, node, connections)
+    is_missed = bool(peers.up)
+    parts.turn.run(peers.close)
+    if is_missed and len(connections):
+        with trio.CancelScope(shield=True):
+            await trio.sleep(NOTICE_SECONDS)
     parts.turn.run(connections.close)
     await _give_up_a_full_disk(node)
 

@@ -47,6 +47,7 @@ class OwnLog:
         self._to_append: deque[tuple[int, bytes | None]] = deque()
         self._is_appending = False
         self._is_held = False
+        self._is_given_up = False
         # Writes whose outcome was not reported yet, in order; None while it is not known.
         self._outcomes: dict[int, ErrorCode | None] = {}
 
@@ -64,7 +65,8 @@ class OwnLog:
         self._append_all(may_be_held=True)
 
     def give_up(self) -> None:
-        """Append nothing more."""
+        """Append nothing more; whatever becomes of the rest is no news."""
+        self._is_given_up = True
         self._to_append.clear()
         if self._is_held:
             self._replica.line.leave(self)
@@ -109,7 +111,7 @@ class OwnLog:
 
     def _settle(self, number: int, error: RequestError | None) -> None:
         """The write's outcome is known; report what can be reported in order."""
-        if error is not None:
+        if error is not None and not self._is_given_up:
             # A client can have its own fail, as often as it likes: a producer that is fenced.
             self._odd_events.warn(
                 "failed writes", "%s: a write failed: %s", self._replica.name, error

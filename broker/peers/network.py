@@ -7,7 +7,7 @@ groups are, nor who leads what.
 from __future__ import annotations
 
 import logging
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from functools import partial
 from random import Random
@@ -83,6 +83,7 @@ class PeerNetwork:
         # Who is starting belongs to its cluster before it has read who else does.
         self._is_told = False
         self.strangers = Strangers(services, self)
+        self.stop_accepting: Callable[[], None] = lambda: None
 
     @property
     def own(self) -> BrokerMetadata:
@@ -227,8 +228,11 @@ class PeerNetwork:
             link.incoming_ended(incoming, end, reason)
 
     def close(self) -> None:
-        """Hang up, and tell nobody."""
+        """Hang up, and be found by nobody any more. Doing it twice is allowed."""
         self._services.is_stopping = True
+        self.stop_accepting()
+        for scope in self._dialing.values():
+            scope.cancel()
         for link in self._links.values():
             link.close(PeerEnd.STOPPING, "this broker stops")
         self.strangers.close()
@@ -282,11 +286,10 @@ async def open_peer_network(
             tls=bound.tls,
         )
         network = PeerNetwork(services, address=bound.address, handlers=handlers)
-        accepting = Accepting(bound, network.strangers.begin, reactor, tasks)
+        network.stop_accepting = Accepting(bound, network.strangers.begin, reactor, tasks).close
         if bound.tls is not None:
             tasks.start_soon(_keep_renewed, bound.tls)
         try:
             yield network
         finally:
-            accepting.close()
             turn.run(network.close)

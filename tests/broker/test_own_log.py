@@ -9,6 +9,7 @@ from tests.broker.nodes import open_node
 from tidemark.broker.coordinating.own_log import OwnLog, encoded
 from tidemark.broker.network.odd_events import LINES_PER_PERIOD
 from tidemark.broker.replicas.replica import Replica
+from tidemark.partitions.replication.outbox import GroupChange
 from tidemark.protocol.errors import ErrorCode
 from tidemark.protocol.messages.consumer_offsets import OffsetCommitKey
 from tidemark.protocol.messages.stored import encode_record
@@ -90,3 +91,23 @@ async def test_writes_that_fail_again_and_again_do_not_fill_the_log(
         log.flush()
         said = [each for each in caplog.messages if "a write failed" in each]
         assert len(said) == LINES_PER_PERIOD
+
+
+@pytest.mark.parametrize("is_given_up", [False, True])
+async def test_that_what_was_given_up_fails_is_not_said(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, *, is_given_up: bool
+) -> None:
+    """A broker that stops has sent away whoever waited for it."""
+    reported: list[ErrorCode] = []
+    async with open_node(tmp_path) as node:
+        replica = await new_topic(node)
+        log = OwnLog(replica, lambda _, error: reported.append(error), batch_bytes_max=1000)
+        log.append(0, batch())
+        log.flush()
+        if is_given_up:
+            log.give_up()
+        replica.member.fail("it is resigning")
+        replica.changed(GroupChange(replica.key, leadership=True))
+    assert reported == [ErrorCode.NOT_COORDINATOR]
+    said = [each for each in caplog.messages if "a write failed" in each]
+    assert len(said) == (0 if is_given_up else 1)

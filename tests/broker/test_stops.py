@@ -1,7 +1,9 @@
 """What a broker waits for when it stops, while the others of its cluster work on."""
 
+import threading
 import time
 from pathlib import Path
+from typing import Any
 
 import pytest
 import trio
@@ -16,6 +18,8 @@ from tidemark.broker import stopping
 from tidemark.broker.handlers import txn_offset_commit
 from tidemark.broker.metadata.topic import NewTopic
 from tidemark.broker.node import Node
+from tidemark.broker.replicas import opening
+from tidemark.client import open_client
 from tidemark.partitions.storage.journal.journal import Journal
 from tidemark.protocol.errors import ErrorCode
 from tidemark.protocol.messages.txn_offset_commit import (
@@ -23,6 +27,7 @@ from tidemark.protocol.messages.txn_offset_commit import (
     TxnOffsetCommitRequestPartition,
     TxnOffsetCommitRequestTopic,
 )
+from tidemark.testing import open_cluster
 
 
 def slow_down(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -102,3 +107,30 @@ async def test_it_waits_for_no_coordinator_of_a_transaction(tmp_path: Path) -> N
                 stopping.release_waiting(node)
             await commit_it()  # taken before, and looked at only now
     assert told == [ErrorCode.COORDINATOR_NOT_AVAILABLE, ErrorCode.NOT_COORDINATOR]
+
+
+async def test_what_it_led_is_led_by_others_before_its_logs_are_put_away(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its clients are sent away by then. The more partitions there are, the longer it takes."""
+    goes_on = threading.Event()
+    close_logs = opening._close_logs
+
+    def close_late(*arguments: Any) -> None:
+        assert goes_on.wait(20)
+        close_logs(*arguments)
+
+    patient = {"peer.failure.timeout.ms": "30000"}
+    async with (
+        open_cluster(brokers=3, settings=patient) as cluster,
+        open_client(cluster.bootstrap) as client,
+    ):
+        await client.admin.create_topic("t", partitions=1)
+        leader = await cluster.wait_leader("t")
+        monkeypatch.setattr(opening, "_close_logs", close_late)
+        async with trio.open_nursery() as tasks:
+            tasks.start_soon(cluster.stop, leader)
+            try:
+                await cluster.wait_leader("t", other_than=leader, timeout_seconds=5)
+            finally:
+                goes_on.set()

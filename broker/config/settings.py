@@ -22,6 +22,11 @@ from tidemark.broker.config.sections.producers import Producers
 from tidemark.broker.config.sections.security import Security
 from tidemark.broker.config.sections.topics import Topics
 
+_WITH_SASL: Final = {
+    SecurityProtocol.PLAINTEXT: SecurityProtocol.SASL_PLAINTEXT,
+    SecurityProtocol.SSL: SecurityProtocol.SASL_SSL,
+}
+
 
 @attrs.frozen(kw_only=True, slots=False)
 class BrokerSettings(
@@ -57,9 +62,8 @@ class BrokerSettings(
     def _protocol(self, endpoint: Endpoint) -> SecurityProtocol:
         protocols = dict(self.listener_security_protocol_map)
         protocol = SecurityProtocol(protocols.get(endpoint.name, endpoint.name))
-        if protocol is SecurityProtocol.PLAINTEXT and self.users and not endpoint.is_named:
-            return SecurityProtocol.SASL_PLAINTEXT
-        return protocol
+        asks_for_sasl = bool(self.users) and not endpoint.is_named
+        return _WITH_SASL.get(protocol, protocol) if asks_for_sasl else protocol
 
 
 SETTINGS: Final[Mapping[str, Setting]] = MappingProxyType(settings_of(BrokerSettings))

@@ -316,10 +316,10 @@ def test_a_listener_without_a_protocol_is_what_it_is_mapped_to_and_asks_for_sasl
         }
         return load_settings(options=options).settings.client_listeners()[0]
 
-    assert (listener("SASL_SSL").speaks_tls, listener("SASL_SSL").requires_sasl) == (True, True)
-    assert listener("SSL").speaks_tls
-    plain = listener("PLAINTEXT")
-    assert (plain.speaks_tls, plain.requires_sasl) == (False, True)
+    for protocol in ("SSL", "SASL_SSL"):
+        assert (listener(protocol).speaks_tls, listener(protocol).requires_sasl) == (True, True)
+    for protocol in ("PLAINTEXT", "SASL_PLAINTEXT"):
+        assert (listener(protocol).speaks_tls, listener(protocol).requires_sasl) == (False, True)
 
 
 def test_without_users_a_listener_may_ask_for_scram() -> None:

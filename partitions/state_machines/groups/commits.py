@@ -12,6 +12,7 @@ from tidemark.partitions.state_machines.groups.requests import (
     GroupState,
     OffsetToCommit,
 )
+from tidemark.partitions.state_machines.groups.topic_view import TopicIdPartition, TopicView
 from tidemark.partitions.state_machines.token import Token
 from tidemark.protocol.errors import ErrorCode
 
@@ -19,9 +20,9 @@ _RECORD_BYTES: Final = 100
 """What a record of a commit takes, without the names in it."""
 
 
-def commit(group: AnyGroup, request: Commit, token: Token, turn: Turn) -> None:
+def commit(group: AnyGroup, request: Commit, topics: TopicView, token: Token, turn: Turn) -> None:
     """Write the offsets; the answer waits until they are durable."""
-    error = check(group, request)
+    error = check(group, request, topics)
     if error is not ErrorCode.NONE:
         turn.reply(token, CommitAnswer(error=error))
         return
@@ -49,7 +50,7 @@ def commit(group: AnyGroup, request: Commit, token: Token, turn: Turn) -> None:
         turn.reply(token, answer)
 
 
-def check(group: AnyGroup, request: Commit) -> ErrorCode:
+def check(group: AnyGroup, request: Commit, topics: TopicView) -> ErrorCode:
     """Whether this client may commit now: NONE, or why not."""
     if is_dead(group):
         return ErrorCode.COORDINATOR_NOT_AVAILABLE
@@ -67,7 +68,24 @@ def check(group: AnyGroup, request: Commit) -> ErrorCode:
     member = group.members[request.member_id]
     if not (request.knows_member_epochs or member.is_classic):
         return ErrorCode.UNSUPPORTED_VERSION
-    return member.check_epoch(request.generation)
+    error = member.check_epoch(request.generation)
+    if error is ErrorCode.STALE_MEMBER_EPOCH and member.has_held(
+        _by_id(request, topics), since=request.generation
+    ):
+        # It has not heard of its new epoch, and nobody else has read these meanwhile (KIP-1251).
+        return ErrorCode.NONE
+    return error
+
+
+def _by_id(request: Commit, topics: TopicView) -> list[TopicIdPartition]:
+    """The partitions of which offsets are committed; none if not all are known."""
+    found = []
+    for partition in request.offsets:
+        facts = topics.find(partition.topic)
+        if facts is None:
+            return []
+        found.append(TopicIdPartition(facts.id, partition.partition))
+    return found
 
 
 def _check_generation(group: Group, request: Commit) -> ErrorCode:

@@ -284,7 +284,8 @@ class GroupShard(KnownGroups):
             # The group was forgotten, or is another coordinator's: its member joins again.
             turn.reply(token, CommitAnswer(error=ErrorCode.ILLEGAL_GENERATION))
         else:
-            commits.commit(group or self._add(request.group_id, turn), request, token, turn)
+            group = group or self._add(request.group_id, turn)
+            commits.commit(group, request, self._topics.view, token, turn)
 
     def _add(self, group_id: str, turn: Turn) -> Group:
         group = self._groups[group_id] = Group(group_id, wall_ms=turn.at.wall_ms)

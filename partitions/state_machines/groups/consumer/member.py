@@ -1,6 +1,7 @@
 """A member of a group of the consumer protocol, as a value."""
 
-from dataclasses import replace
+from collections.abc import Collection, Mapping
+from dataclasses import field, replace
 from enum import Enum
 from typing import Final
 
@@ -8,6 +9,7 @@ from tidemark.partitions.state_machines.groups.topic_view import (
     NO_PARTITIONS,
     MayKnow,
     Partitions,
+    TopicIdPartition,
 )
 from tidemark.protocol.errors import ErrorCode
 from tidemark.protocol.messages.consumer_group_records import StoredMemberState
@@ -72,6 +74,9 @@ class ConsumerMember:
     state: MemberState = MemberState.STABLE
     assigned: Partitions = NO_PARTITIONS
     revoking: Partitions = NO_PARTITIONS
+    since: Mapping[TopicIdPartition, int] = field(default_factory=dict, compare=False)
+    """From which of its epochs on it has held what it holds, without a break. Not in the log: where
+    a partition is not here, nothing is known from before its present epoch."""
     classic: ClassicSide | None = None
     """Of a member of the classic protocol, while its group is on the way to the other one."""
 
@@ -94,6 +99,12 @@ class ConsumerMember:
             return ErrorCode.NONE
         # A classic member joins again. Another learns its epoch by its next heartbeat.
         return ErrorCode.ILLEGAL_GENERATION if self.is_classic else ErrorCode.STALE_MEMBER_EPOCH
+
+    def has_held(self, partitions: Collection[TopicIdPartition], *, since: int) -> bool:
+        """Whether all of these have been its own since that epoch, one before its present one."""
+        if since >= self.epoch or not partitions:
+            return False
+        return all(self.since.get(each, self.epoch) <= since for each in partitions)
 
     def session_ms(self, default_ms: int) -> int:
         """How long it may be silent. Only members of the classic protocol choose."""

@@ -5,10 +5,14 @@ in `revoking`, and so is held, until the member itself says that it has let go o
 gets the epoch of its target only then, so a commit under that epoch comes from its new part.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 
-from tidemark.partitions.state_machines.groups.consumer.member import ConsumerMember, MemberState
+from tidemark.partitions.state_machines.groups.consumer.member import (
+    JOINING_EPOCH,
+    ConsumerMember,
+    MemberState,
+)
 from tidemark.partitions.state_machines.groups.topic_view import (
     NO_PARTITIONS,
     Partitions,
@@ -41,8 +45,20 @@ def reconcile(
         previous_epoch=member.epoch if member.epoch != target_epoch else member.previous_epoch,
         epoch=target_epoch,
         assigned=assigned,
+        since=_held_since(member, kept, assigned, target_epoch),
         revoking=NO_PARTITIONS,
     )
+
+
+def _held_since(
+    member: ConsumerMember, kept: Partitions, assigned: Partitions, epoch: int
+) -> Mapping[TopicIdPartition, int]:
+    """Of what is assigned from `epoch` on, of which it keeps some. A member that joins anew, as a
+    static one does, keeps nothing of what it has held as another process."""
+    since = dict.fromkeys(assigned, epoch)
+    if member.epoch > JOINING_EPOCH:
+        since |= {each: member.since.get(each, member.epoch) for each in kept}
+    return since
 
 
 def _owns_any(owned: Partitions | None, partitions: Partitions) -> bool:

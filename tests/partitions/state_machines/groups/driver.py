@@ -1,6 +1,6 @@
 """A coordinator's shard with a log and a clock that a test moves by hand."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import TypeVar
 
@@ -234,6 +234,7 @@ class Coordinator:
         member_id: str = "",
         generation: int = -1,
         topic: str = "orders",
+        partitions: Sequence[int] = (0,),
         metadata: str = "",
         leader_epoch: int = -1,
         retention_ms: int = -1,
@@ -245,7 +246,7 @@ class Coordinator:
                 group_id=group_id,
                 generation=generation,
                 member_id=member_id,
-                offsets={TopicPartition(topic, 0): to_commit},
+                offsets={TopicPartition(topic, number): to_commit for number in partitions},
                 retention_ms=retention_ms,
             )
         )

@@ -17,6 +17,7 @@ from tidemark.partitions.state_machines.groups.consumer.group import (
     ConsumerGroup,
     ConsumerGroupState,
 )
+from tidemark.partitions.state_machines.groups.topic_view import TopicIdPartition
 from tidemark.protocol.errors import ErrorCode
 
 SLOTS = st.integers(0, 3)
@@ -31,6 +32,11 @@ class ConsumersUnderFire(RuleBasedStateMachine):
         self.named = 0
         self.slots = [self.fresh(slot) for slot in range(4)]
         self.asked: dict[int, Waiter] = {}
+        self.looks = 0
+        # What the invariants have seen: who has held a partition since which look, and when a
+        # member came to each of its epochs.
+        self.held_since: dict[TopicIdPartition, tuple[str, int]] = {}
+        self.came_to: dict[tuple[str, int], int] = {}
 
     def fresh(self, slot: int, reads: tuple[str, ...] = ("orders", "clicks")) -> Member:
         self.named += 1
@@ -127,6 +133,30 @@ class ConsumersUnderFire(RuleBasedStateMachine):
         )
         assert group.epoch == group.target_epoch
         assert group.wake_ms <= group.first_deadline(), "nothing that is due is overlooked"
+
+    @invariant()
+    def an_older_epoch_is_good_for_what_nobody_else_has_read_since(self) -> None:
+        """KIP-1251: what a member says under it counts for those partitions."""
+        group = self.group()
+        if group is None:
+            self.held_since.clear()
+            self.came_to.clear()
+            return
+        self.looks += 1
+        for partition in self.held_since.keys() - group.holders.keys():
+            del self.held_since[partition]
+        for partition, member_id in group.holders.items():
+            if self.held_since.get(partition, ("", 0))[0] != member_id:
+                self.held_since[partition] = member_id, self.looks
+        for member in group.members.values():
+            self.came_to.setdefault((member.id, member.epoch), self.looks)
+        for (member_id, epoch), came_at in self.came_to.items():
+            past = group.members.get(member_id)
+            for partition in {} if past is None else self.held_since:
+                if past.has_held([partition], since=epoch):
+                    holder, since = self.held_since[partition]
+                    assert holder == member_id
+                    assert since <= came_at
 
     @invariant()
     def the_log_gives_the_same_state(self) -> None:

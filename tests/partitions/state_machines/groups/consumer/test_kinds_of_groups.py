@@ -1,7 +1,10 @@
 """What a consumer group commits, and how it ends or becomes one of the other kind."""
 
+import pytest
+
 from tests.partitions.state_machines.groups.consumer.clients import (
     Member,
+    group_of,
     settle,
     state,
 )
@@ -22,13 +25,86 @@ def test_a_commit_needs_the_members_epoch(groups: Coordinator) -> None:
         return groups.committed(groups.commit(5, member_id=member_id, generation=epoch)).error
 
     assert commit("a", first.epoch) is NONE
-    assert commit("a", first.epoch - 1) is ErrorCode.STALE_MEMBER_EPOCH
+    assert commit("a", 0) is ErrorCode.STALE_MEMBER_EPOCH
     assert commit("a", first.epoch + 1) is ErrorCode.STALE_MEMBER_EPOCH
     assert commit("z", first.epoch) is ErrorCode.UNKNOWN_MEMBER_ID
     assert commit("", -1) is ErrorCode.UNKNOWN_MEMBER_ID, "nobody may commit beside the members"
     first.leave()
     second.leave()
     assert commit("", -1) is NONE
+
+
+def test_an_older_epoch_will_do_for_what_a_member_has_held_since(groups: Coordinator) -> None:
+    """KIP-1251: it may not have heard of a newer one, as while its heartbeat is under way."""
+    first, second = Member(groups, "a"), Member(groups, "b")
+    settle(first)
+
+    def commit(
+        epoch: int, *partitions: int, member: Member = first, topic: str = "orders"
+    ) -> ErrorCode:
+        asked = groups.commit(
+            5, member_id=member.id, generation=epoch, partitions=partitions, topic=topic
+        )
+        return groups.committed(asked).error
+
+    alone = first.epoch
+    assert commit(alone, 0, 1, 2, 3) is NONE
+    settle(second, first)
+    kept = sorted(each.partition for each in first.owned)
+    given = sorted(each.partition for each in second.owned)
+    assert first.epoch > alone
+    assert kept
+    assert given
+    assert commit(alone, *kept) is NONE
+    assert commit(alone - 1, *kept) is ErrorCode.STALE_MEMBER_EPOCH
+    assert commit(alone, *given) is ErrorCode.STALE_MEMBER_EPOCH
+    assert commit(alone, kept[0], given[0]) is ErrorCode.STALE_MEMBER_EPOCH, "all or nothing"
+    assert commit(alone, 0, topic="unheard-of") is ErrorCode.STALE_MEMBER_EPOCH
+    second.leave()
+    settle(first)
+    assert commit(alone, *given) is ErrorCode.STALE_MEMBER_EPOCH, "another has read them meanwhile"
+    assert commit(alone, *kept) is NONE
+    groups.restart()
+    assert commit(alone, *kept) is ErrorCode.STALE_MEMBER_EPOCH, "of before, nothing is known"
+    assert commit(first.epoch, *kept, *given) is NONE
+    restarted = first.epoch
+    third = Member(groups, "c")
+    settle(third, first)
+    kept = sorted(each.partition for each in first.owned)
+    assert commit(restarted, *kept) is NONE
+    assert commit(alone, *kept) is ErrorCode.STALE_MEMBER_EPOCH
+
+
+def test_an_older_epoch_will_do_for_what_a_member_has_yet_to_give_up(groups: Coordinator) -> None:
+    first, second = Member(groups, "a"), Member(groups, "b")
+    settle(first)
+    alone = first.epoch
+    second.beat()
+    first.beat(says_owned=False)
+    assert group_of(groups).members["a"].revoking
+    asked = groups.commit(5, member_id="a", generation=alone, partitions=range(4))
+    assert groups.committed(asked).error is NONE
+
+
+@pytest.mark.parametrize("name", ["before", "after"], ids=["same id", "another id"])
+def test_a_static_member_that_is_back_has_held_nothing_since_before(
+    groups: Coordinator, name: str
+) -> None:
+    """What it held until then another process has read, which may be there yet."""
+    member, other = Member(groups, "before", instance_id="i"), Member(groups, "b")
+    settle(member)
+    old = member.epoch
+    member.leave(for_a_while=True)
+    settle(other)
+    back = Member(groups, name, instance_id="i")
+    settle(back, other)
+    assert back.epoch > old
+    assert back.owned
+    for partition in sorted(each.partition for each in back.owned):
+        asked = groups.commit(5, member_id=name, generation=old, partitions=[partition])
+        assert groups.committed(asked).error is ErrorCode.STALE_MEMBER_EPOCH
+    asked = groups.commit(5, member_id="before", generation=old)
+    assert groups.committed(asked).error is not NONE
 
 
 # The other kind

@@ -152,9 +152,10 @@ class ConsumersUnderFire(RuleBasedStateMachine):
             self.came_to.setdefault((member.id, member.epoch), self.looks)
         for (member_id, epoch), came_at in self.came_to.items():
             past = group.members.get(member_id)
-            for partition in {} if past is None else self.held_since:
+            if past is None:
+                continue
+            for partition, (holder, since) in self.held_since.items():
                 if past.has_held([partition], since=epoch):
-                    holder, since = self.held_since[partition]
                     assert holder == member_id
                     assert since <= came_at
 

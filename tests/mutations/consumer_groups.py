@@ -56,7 +56,7 @@ MUTATIONS = (
         file=f"{_CONSUMER}/reconciliation.py",
         old="since = dict.fromkeys(assigned, epoch)",
         new="since = dict.fromkeys(assigned, member.epoch)",
-        killed_by=f"tests/{_CONSUMER}/test_consumer_machine.py",
+        killed_by=f"{_KINDS}::test_an_older_epoch_will_do_for_what_a_member_has_held_since",
     ),
     Mutation(
         name="of what a member held before a failover nothing is known",

@@ -33,10 +33,10 @@ class ConsumersUnderFire(RuleBasedStateMachine):
         self.slots = [self.fresh(slot) for slot in range(4)]
         self.asked: dict[int, Waiter] = {}
         self.looks = 0
-        # What the invariants have seen: who has held a partition since which look, and when a
-        # member came to each of its epochs.
-        self.held_since: dict[TopicIdPartition, tuple[str, int]] = {}
-        self.came_to: dict[tuple[str, int], int] = {}
+        # What the invariants have seen: when a client first believed under an epoch that it had a
+        # partition, and when one last did under any.
+        self.believed: dict[tuple[str, int, TopicIdPartition], int] = {}
+        self.last_read: dict[tuple[TopicIdPartition, str], int] = {}
 
     def fresh(self, slot: int, reads: tuple[str, ...] = ("orders", "clicks")) -> Member:
         self.named += 1
@@ -136,28 +136,22 @@ class ConsumersUnderFire(RuleBasedStateMachine):
 
     @invariant()
     def an_older_epoch_is_good_for_what_nobody_else_has_read_since(self) -> None:
-        """KIP-1251: what a member says under it counts for those partitions."""
-        group = self.group()
-        if group is None:
-            self.held_since.clear()
-            self.came_to.clear()
-            return
+        """KIP-1251: what a client commits under it, of what it had then."""
         self.looks += 1
-        for partition in self.held_since.keys() - group.holders.keys():
-            del self.held_since[partition]
-        for partition, member_id in group.holders.items():
-            if self.held_since.get(partition, ("", 0))[0] != member_id:
-                self.held_since[partition] = member_id, self.looks
-        for member in group.members.values():
-            self.came_to.setdefault((member.id, member.epoch), self.looks)
-        for (member_id, epoch), came_at in self.came_to.items():
-            past = group.members.get(member_id)
-            if past is None:
-                continue
-            for partition, (holder, since) in self.held_since.items():
-                if past.has_held([partition], since=epoch):
-                    assert holder == member_id
-                    assert since <= came_at
+        for client in self.slots:
+            for partition in client.owned:
+                self.believed.setdefault((client.id, client.epoch, partition), self.looks)
+                self.last_read[partition, client.id] = self.looks
+        group = self.group()
+        for (member_id, epoch, partition), look in self.believed.items():
+            member = None if group is None else group.members.get(member_id)
+            if member is not None and member.has_held([partition], since=epoch):
+                others = [
+                    at
+                    for (read, reader), at in self.last_read.items()
+                    if read == partition and reader != member_id
+                ]
+                assert not others or max(others) < look
 
     @invariant()
     def the_log_gives_the_same_state(self) -> None:

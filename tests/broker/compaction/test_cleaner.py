@@ -18,6 +18,7 @@ from tidemark.broker.compaction import cleaner as cleaner_module
 from tidemark.broker.compaction import process
 from tidemark.broker.compaction.cleaner import Cleaner
 from tidemark.broker.compaction.process import CompactionFailed, open_run
+from tidemark.broker.node import Node
 from tidemark.broker.replicas.replica import Replica
 from tidemark.client import TopicPartition, open_client
 from tidemark.partitions.storage.compaction.job import Job, SourceSegment
@@ -71,6 +72,12 @@ def replica_of(cluster: Cluster, topic: str, node: int = 1) -> Replica:
     return replica
 
 
+def hosts(node: Node, topic: str) -> bool:
+    """Whether its replica there is open, which is soon after the topic is known."""
+    found = node.topics.get(topic)
+    return found is not None and bool(found.replicas)
+
+
 def have_all(replicas: Sequence[Replica], end: int) -> bool:
     return all(replica.log_end == end for replica in replicas)
 
@@ -95,7 +102,7 @@ async def test_each_replica_compacts_what_time_has_closed(tmp_path: Path) -> Non
     """Without a look at how old segments are: that comes every five minutes."""
     async with open_cluster(brokers=3, data_dir=tmp_path, settings=SETTINGS) as cluster:
         await create(cluster, "waves", replicas=3, segment_bytes="1000000", segment_ms="1000")
-        await until(lambda: all(each.node.topics.get("waves") for each in cluster.brokers.values()))
+        await until(lambda: all(hosts(each.node, "waves") for each in cluster.brokers.values()))
         nodes = [replica_of(cluster, "waves", node) for node in (1, 2, 3)]
         now_ms = time.time_ns() // 1_000_000
         async with open_client(cluster.bootstrap) as client, client.producer() as producer:

@@ -81,9 +81,12 @@ def test_an_older_epoch_will_do_for_what_a_member_has_yet_to_give_up(groups: Coo
     first, second = Member(groups, "a"), Member(groups, "b")
     settle(first)
     alone = first.epoch
+    settle(Member(groups, "c", reads=("clicks",)), first)
     second.beat()
     first.beat(says_owned=False)
-    assert group_of(groups).members["a"].revoking
+    has = group_of(groups).members["a"]
+    assert has.revoking
+    assert has.epoch > alone
     asked = groups.commit(5, member_id="a", generation=alone, partitions=range(4))
     assert groups.committed(asked).error is NONE
 

@@ -1,7 +1,7 @@
 """The small values that every room speaks of, each with a type of its own.
 
-They cost nothing at run time (`NewType`); the type checker keeps an offset from being passed
-where an epoch is wanted.
+The type checker keeps an offset from being passed where an epoch is wanted. At run time each is an
+int, and to make one a call of 40 ns (`NewType`).
 """
 
 from typing import Final, NamedTuple, NewType, TypeAlias

@@ -21,8 +21,6 @@ from tidemark.protocol.errors import StorageError
 
 STOP_DISK_SECONDS: Final = 10.0
 """Once clients are answered, so long is waited for what the disk still has to take."""
-
-
 NOTICE_SECONDS: Final = 0.2
 """So long the other brokers have to elect who leads in place of this one, before its clients ask
 them: some ask once, at once, and then not for seconds."""

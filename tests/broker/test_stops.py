@@ -2,6 +2,7 @@
 
 import threading
 import time
+from contextlib import AsyncExitStack
 from pathlib import Path
 from typing import Any
 
@@ -134,3 +135,24 @@ async def test_what_it_led_is_led_by_others_before_its_logs_are_put_away(
                 await cluster.wait_leader("t", other_than=leader, timeout_seconds=5)
             finally:
                 goes_on.set()
+
+
+@pytest.mark.parametrize(("brokers", "is_connected"), [(3, True), (3, False), (1, True)])
+async def test_others_get_time_to_elect_where_a_client_would_ask_who_leads(
+    brokers: int, is_connected: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    slept: list[float] = []
+    sleep = trio.sleep
+
+    async def sleep_and_say(seconds: float) -> None:
+        slept.append(seconds)
+        await sleep(seconds)
+
+    monkeypatch.setattr(stopping, "NOTICE_SECONDS", notice := 0.0625)
+    async with open_cluster(brokers=brokers) as cluster, AsyncExitStack() as clients:
+        if is_connected:
+            address = str(cluster.brokers[1].kafka_address)
+            await clients.enter_async_context(open_client(address))
+        monkeypatch.setattr(trio, "sleep", sleep_and_say)
+        await cluster.stop(1)
+    assert (notice in slept) == (is_connected and brokers > 1)

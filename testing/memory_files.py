@@ -83,6 +83,8 @@ class MemoryFile:
 
 
 class _MemoryLock:
+    holder: Final = "1"
+
     def __init__(self, held: set[str], path: str) -> None:
         self._held = held
         self._path = path

@@ -51,7 +51,7 @@ class DataDirectory:
         self._holder: File | None
         self._holder = files.open(lock_path) if self.has_sync_failed else files.create(lock_path)
         if not self.has_sync_failed:
-            _write_holder(self._holder)
+            self._write_holder(self._holder)
 
     @classmethod
     def open(cls, files: Files, path: str) -> "DataDirectory":
@@ -96,7 +96,11 @@ class DataDirectory:
             self.has_sync_failed = False
             with suppress(OSError):  # it is noted still, and follows once more
                 self._holder.truncate(0)
-                _write_holder(self._holder)
+                self._write_holder(self._holder)
+
+    def _write_holder(self, file: File) -> None:
+        with suppress(OSError):  # of a full disk: it is for people to read
+            file.pwrite(f"{self._lock.holder}\n".encode(), 0)
 
     @property
     def state_db_path(self) -> str:
@@ -223,8 +227,3 @@ def _lock(files: Files, path: str) -> Lock:
             f"(process {holder}). Stop that one, or give this one a directory of its own"
         )
     return lock
-
-
-def _write_holder(file: File) -> None:
-    with suppress(OSError):  # of a full disk: it is for people to read
-        file.pwrite(f"{os.getpid()}\n".encode(), 0)

@@ -101,6 +101,12 @@ class Space(NamedTuple):
 class Lock(Protocol):
     """A lock on a file that this process holds until it lets go of it."""
 
+    @property
+    def holder(self) -> str:
+        """The number of the process, for people to read. Where nothing but a seed may decide what
+        is written, it is the same for all: as many digits, as many bytes."""
+        ...
+
     def release(self) -> None: ...
 
 
@@ -270,6 +276,10 @@ class OsLock:
 
     def __init__(self, descriptor: int) -> None:
         self._descriptor = descriptor
+
+    @property
+    def holder(self) -> str:
+        return str(os.getpid())
 
     def release(self) -> None:
         os.close(self._descriptor)

@@ -13,7 +13,7 @@ import pytest
 from tests.descriptors import no_descriptors
 from tests.partitions.storage.every_crash import every_crash
 from tidemark.partitions.storage.directory import DataDirectory, partition_of
-from tidemark.partitions.storage.files import OsFiles
+from tidemark.partitions.storage.files import OsFiles, read_file
 from tidemark.protocol.errors import StorageError
 from tidemark.protocol.types import TopicPartition
 from tidemark.testing.memory_files import MemoryFiles
@@ -28,6 +28,19 @@ def open_directory(path: Path) -> DataDirectory:
 def test_it_is_made_with_its_parents(tmp_path: Path) -> None:
     open_directory(tmp_path / "a" / "b")
     assert (tmp_path / "a" / "b" / "lock").read_text().strip() == str(os.getpid())
+
+
+def test_in_memory_it_does_not_say_whose_it_is(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A process whose number has a digit more would write a byte more: the simulator would tear
+    other writes, and a seed would be another run."""
+    written = set[bytes]()
+    for process in (9_999, 10_000):
+        monkeypatch.setattr(os, "getpid", lambda process=process: process)
+        files = MemoryFiles()
+        directory = DataDirectory.open(files, "/data")
+        written.add(read_file(files, "/data/lock"))
+        directory.close()
+    assert written == {b"1\n"}
 
 
 def test_one_whose_making_was_interrupted_is_as_durable_as_any() -> None:

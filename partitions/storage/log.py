@@ -139,6 +139,8 @@ class Log(CompactingLog):
         files, settings = self._home.files, self._settings
         if retention.is_roll_due(files, self._active, settings, now_ms):
             self._roll()
+        if self._state.swap is not None:
+            return self.start_offset  # a file whose time is to be asked may be without its name
         count = retention.expired_count(
             files,
             self._segments[:-1],

@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 from collections.abc import Callable
 from contextlib import suppress
+from dataclasses import replace
 from functools import partial
 from random import Random
 
@@ -283,6 +284,23 @@ def test_the_start_moves_while_a_segment_is_swapped() -> None:
     assert min(offset for offset, _, _ in rows(log)) == 9
     again = opened(files.after_kill(), log.end_offset, start_offset=9)
     assert rows(again) == rows(log)
+
+
+def test_retention_is_put_off_while_a_segment_is_swapped(monkeypatch: pytest.MonkeyPatch) -> None:
+    files, log = filled(replace(SMALL, retention_ms=1))
+    seal(log)
+    starts: list[Offset] = []
+
+    def look(step: Callable[..., None], *paths: str) -> None:
+        starts.append(log.apply_retention(NOW_MS, end_offset=log.end_offset))
+        step(*paths)
+
+    swap = adopted(files, log)
+    for name in ("remove", "rename", "sync_directory"):
+        monkeypatch.setattr(files, name, partial(look, getattr(files, name)))
+    assert swap.finish()
+    assert set(starts) == {0}
+    assert log.apply_retention(NOW_MS, end_offset=log.end_offset) == log.end_offset
 
 
 def test_a_segment_that_is_gone_is_not_replaced() -> None:

@@ -55,10 +55,10 @@ class Producer(TakingIn):
         At its end everything is stored and committed. If the block fails or is cancelled, or a
         record could not be stored, it is aborted, and that error is raised. If the commit itself
         fails with an `OSError` or is cancelled, only looking will tell whether it was made; with
-        `RequestError` PRODUCER_FENCED another producer has the transactional id now. Records that
-        are refused with INVALID_PRODUCER_EPOCH came too late, after that or after the transaction's
-        timeout: which it was, the next transaction says, which is refused (PRODUCER_FENCED) or
-        begins.
+        `RequestError` PRODUCER_FENCED another producer has the transactional id now, or it came
+        after the transaction's timeout, as have records that are refused with
+        INVALID_PRODUCER_EPOCH: which it was, the next transaction says, which is refused
+        (PRODUCER_FENCED) or begins.
         """
         calls = self._require_transactions()
         self._require_open()

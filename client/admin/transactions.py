@@ -126,7 +126,8 @@ class TransactionAdmin(ProducerAdmin):
         """Commit or abort what a producer has left open (`Producer.prepare_transaction`).
 
         Doing it again, to the same end, is nothing. Raises `RequestError`: INVALID_TXN_STATE where
-        it has ended otherwise, PRODUCER_FENCED and the like where somebody else has the id now.
+        it is committed, PRODUCER_FENCED and the like where it is aborted or somebody else has the
+        id now.
         """
         calls = TransactionCalls(self._network, opened.transactional_id, _FENCE_TIMEOUT_MS)
         calls.identity = ProducerIdentity(opened.producer_id, opened.epoch, True)

@@ -158,7 +158,8 @@ def _end_nothing(old: Transaction, request: End, wall_ms: int) -> Decision:
 
 
 def _has_ended_already(old: Transaction, request: End) -> bool:
-    """Whether the request is of the epoch before, which an end of its own has replaced."""
+    """Whether the request is of the epoch before, which an end of its own has replaced, or an abort
+    that it did not ask for."""
     if not old.bumps_epoch or old.state in (TransactionState.EMPTY, TransactionState.ONGOING):
         return False
     if old.producer_id == request.producer_id:
@@ -171,6 +172,10 @@ def _has_ended_already(old: Transaction, request: End) -> bool:
 
 
 def _answer_again(old: Transaction, request: End) -> Decision:
+    if request.is_commit and not old.state.is_commit:
+        # Nobody takes an abort back: it was not the producer's own, which was too slow or replaced.
+        # Java's takes INVALID_TXN_STATE for a fault, and Streams' thread ends by it (KAFKA-20785).
+        return _refuse_producer(ErrorCode.PRODUCER_FENCED)
     if old.state.is_commit != request.is_commit:
         return _refuse_producer(ErrorCode.INVALID_TXN_STATE)
     if old.state.is_prepared:

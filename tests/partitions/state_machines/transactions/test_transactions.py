@@ -244,6 +244,19 @@ class TestTime:
         # It is the same producer that was late, so it may go on.
         assert coordinator.init((FIRST_ID, session.epoch)).error == ErrorCode.NONE
 
+    def test_a_commit_that_comes_too_late_is_fenced_where_ends_bump_too(self) -> None:
+        coordinator = Coordinator(holds_markers=True)
+        session = coordinator.init()
+        coordinator.add(session, DEBIT, bumps=True)
+        coordinator.pass_time(TIMEOUT_MS)
+        assert coordinator.end(session, commit=True, bumps=True).error == ErrorCode.PRODUCER_FENCED
+        coordinator.mark(DEBIT)
+        assert coordinator.end(session, commit=True, bumps=True).error == ErrorCode.PRODUCER_FENCED
+        # An abort is what has been done, so the producer goes on.
+        following = coordinator.end(session, commit=False, bumps=True)
+        assert following == producer(FIRST_ID, session.epoch + 1)
+        assert coordinator.add(following, DEBIT, bumps=True) == ErrorCode.NONE
+
     def test_more_partitions_give_no_more_time(self) -> None:
         coordinator = Coordinator()
         session = coordinator.init()

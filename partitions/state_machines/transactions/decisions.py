@@ -163,7 +163,9 @@ def _has_ended_already(old: Transaction, request: End) -> bool:
     if not old.bumps_epoch or old.state in (TransactionState.EMPTY, TransactionState.ONGOING):
         return False
     if old.producer_id == request.producer_id:
-        return old.epoch == request.epoch + 1
+        # The last epoch without an id that follows is such an abort's: nobody goes on with it.
+        is_fence = old.epoch == EPOCH_MAX and old.next_producer_id == NO_PRODUCER
+        return old.epoch == request.epoch + 1 and not is_fence
     return (
         old.previous_producer_id == request.producer_id
         and request.epoch == EPOCH_MAX - 1

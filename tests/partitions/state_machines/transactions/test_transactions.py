@@ -257,6 +257,19 @@ class TestTime:
         assert following == producer(FIRST_ID, session.epoch + 1)
         assert coordinator.add(following, DEBIT, bumps=True) == ErrorCode.NONE
 
+    @pytest.mark.parametrize("commit", [False, True])
+    def test_nobody_goes_on_with_the_last_epoch_after_an_abort_for_its_time(
+        self, commit: bool
+    ) -> None:
+        coordinator, session = at_the_last_epoch()
+        coordinator.add(session, DEBIT, bumps=True)
+        coordinator.pass_time(TIMEOUT_MS)
+        answer = coordinator.end(session, commit=commit, bumps=True)
+        assert answer.error == ErrorCode.PRODUCER_FENCED
+        following = coordinator.init((session.producer_id, session.epoch))
+        assert following.producer_id != session.producer_id
+        assert coordinator.add(following, DEBIT, bumps=True) == ErrorCode.NONE
+
     def test_more_partitions_give_no_more_time(self) -> None:
         coordinator = Coordinator()
         session = coordinator.init()

@@ -148,6 +148,22 @@ class StoredMemberState(IntEnum):
     UNRELEASED_PARTITIONS = 2
 
 
+@struct
+class HeldPartitions(Struct):
+    """Partitions of one topic that a member has."""
+
+    topic_id: UUID = wire(UUID16, "The id of the topic.")
+    partitions: Sequence[int] = wire(array(INT32), "The partitions.")
+    assignment_epochs: Sequence[int] | None = wire(
+        array(INT32),
+        "From which of its epochs on the member has had each of them, in their order; null where "
+        "that is not known from before its present one.",
+        null_since=0,
+        tag=0,
+        default=None,
+    )
+
+
 @message(versions=(0, 0), flexible_since=0)
 class ConsumerGroupCurrentMemberAssignmentValue(Message):
     """What a member has now."""
@@ -161,9 +177,9 @@ class ConsumerGroupCurrentMemberAssignmentValue(Message):
         "0: it has its target; 1: it has to give up partitions; 2: others have to give up some "
         "that it is to have.",
     )
-    assigned_partitions: Sequence[StoredPartitions] = wire(
-        array(StoredPartitions), "The partitions that it may read, by topic."
+    assigned_partitions: Sequence[HeldPartitions] = wire(
+        array(HeldPartitions), "The partitions that it may read, by topic."
     )
-    partitions_pending_revocation: Sequence[StoredPartitions] = wire(
-        array(StoredPartitions), "The partitions that it has to give up, by topic."
+    partitions_pending_revocation: Sequence[HeldPartitions] = wire(
+        array(HeldPartitions), "The partitions that it has to give up, by topic."
     )

@@ -47,7 +47,7 @@ MUTATIONS = (
     Mutation(
         name="an older epoch is good for what a member has held since it, all of it",
         file=f"{_CONSUMER}/member.py",
-        old="return all(self.since.get(each, self.epoch) <= since for each in partitions)",
+        old="return all(self.held_since(each) <= since for each in partitions)",
         new="return True",
         killed_by=f"{_KINDS}::test_an_older_epoch_will_do_for_what_a_member_has_held_since",
     ),
@@ -59,11 +59,18 @@ MUTATIONS = (
         killed_by=f"{_KINDS}::test_an_older_epoch_will_do_for_what_a_member_has_held_since",
     ),
     Mutation(
-        name="of what a member held before a failover nothing is known",
-        file=f"{_CONSUMER}/reconciliation.py",
-        old="member.since.get(each, member.epoch)",
-        new="member.since.get(each, 0)",
-        killed_by=f"{_KINDS}::test_an_older_epoch_will_do_for_what_a_member_has_held_since",
+        name="of what the log does not say nothing is known from before the present epoch",
+        file=f"{_CONSUMER}/member.py",
+        old="return self.since.get(partition, self.epoch)",
+        new="return self.since.get(partition, 0)",
+        killed_by=f"{_KINDS}::test_a_log_of_a_former_release_says_nothing_of_epochs_before",
+    ),
+    Mutation(
+        name="what is to be given up is in the log with its epochs",
+        file=f"{_CONSUMER}/restoring.py",
+        old="[*has.assigned_partitions, *has.partitions_pending_revocation]",
+        new="has.assigned_partitions",
+        killed_by=f"{_KINDS}::test_the_log_says_since_when_a_member_has_had_what_it_is_to_give_up",
     ),
     Mutation(
         name="a static member that is back has held nothing since before",

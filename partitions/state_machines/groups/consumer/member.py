@@ -75,8 +75,8 @@ class ConsumerMember:
     assigned: Partitions = NO_PARTITIONS
     revoking: Partitions = NO_PARTITIONS
     since: Mapping[TopicIdPartition, int] = field(default_factory=dict, compare=False)
-    """From which of its epochs on it has held what it holds, without a break. Not in the log: where
-    a partition is not here, nothing is known from before its present epoch."""
+    """From which of its epochs on it has held what it holds, without a break. Where a partition is
+    not here, nothing is known from before its present epoch."""
     classic: ClassicSide | None = None
     """Of a member of the classic protocol, while its group is on the way to the other one."""
 
@@ -104,7 +104,10 @@ class ConsumerMember:
         """Whether all of these have been its own since that epoch, one before its present one."""
         if since >= self.epoch or not partitions:
             return False
-        return all(self.since.get(each, self.epoch) <= since for each in partitions)
+        return all(self.held_since(each) <= since for each in partitions)
+
+    def held_since(self, partition: TopicIdPartition) -> int:
+        return self.since.get(partition, self.epoch)
 
     def session_ms(self, default_ms: int) -> int:
         """How long it may be silent. Only members of the classic protocol choose."""

@@ -57,7 +57,7 @@ def _held_since(
     static one does, keeps nothing of what it has held as another process."""
     since = dict.fromkeys(assigned, epoch)
     if member.epoch > JOINING_EPOCH:
-        since |= {each: member.since.get(each, member.epoch) for each in kept}
+        since |= {each: member.held_since(each) for each in kept}
     return since
 
 

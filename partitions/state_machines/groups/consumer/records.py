@@ -23,6 +23,7 @@ from tidemark.protocol.messages.consumer_group_records import (
     ConsumerGroupTargetAssignmentMemberValue,
     ConsumerGroupTargetAssignmentMetadataKey,
     ConsumerGroupTargetAssignmentMetadataValue,
+    HeldPartitions,
     StoredPartitions,
 )
 
@@ -110,7 +111,12 @@ def _classic(classic: ClassicSide) -> ClassicMemberMetadata:
 
 
 def _target(target: Partitions) -> ConsumerGroupTargetAssignmentMemberValue:
-    return ConsumerGroupTargetAssignmentMemberValue(topic_partitions=as_stored(target))
+    return ConsumerGroupTargetAssignmentMemberValue(
+        topic_partitions=tuple(
+            StoredPartitions(topic_id=topic_id, partitions=tuple(numbers))
+            for topic_id, numbers in by_topic(target)
+        )
+    )
 
 
 def _current(member: ConsumerMember) -> ConsumerGroupCurrentMemberAssignmentValue:
@@ -118,19 +124,25 @@ def _current(member: ConsumerMember) -> ConsumerGroupCurrentMemberAssignmentValu
         member_epoch=member.epoch,
         previous_member_epoch=member.previous_epoch,
         state=int(member.state.value),
-        assigned_partitions=as_stored(member.assigned),
-        partitions_pending_revocation=as_stored(member.revoking),
+        assigned_partitions=_held(member, member.assigned),
+        partitions_pending_revocation=_held(member, member.revoking),
     )
 
 
-def as_stored(partitions: Partitions) -> tuple[StoredPartitions, ...]:
+def _held(member: ConsumerMember, partitions: Partitions) -> tuple[HeldPartitions, ...]:
     return tuple(
-        StoredPartitions(topic_id=topic_id, partitions=tuple(numbers))
+        HeldPartitions(
+            topic_id=topic_id,
+            partitions=tuple(numbers),
+            assignment_epochs=tuple(
+                member.held_since(TopicIdPartition(topic_id, number)) for number in numbers
+            ),
+        )
         for topic_id, numbers in by_topic(partitions)
     )
 
 
-def from_stored(stored: Iterable[StoredPartitions]) -> Partitions:
+def from_stored(stored: Iterable[StoredPartitions | HeldPartitions]) -> Partitions:
     return frozenset(
         TopicIdPartition(each.topic_id, partition)
         for each in stored

@@ -1,5 +1,6 @@
 """A group of the consumer protocol from its records."""
 
+from collections.abc import Iterable
 from dataclasses import replace
 from functools import lru_cache
 
@@ -28,6 +29,7 @@ from tidemark.protocol.messages.consumer_group_records import (
     ConsumerGroupTargetAssignmentMemberValue,
     ConsumerGroupTargetAssignmentMetadataKey,
     ConsumerGroupTargetAssignmentMetadataValue,
+    HeldPartitions,
     StoredMemberState,
 )
 from tidemark.protocol.messages.consumer_offsets import CoordinatorKey
@@ -86,7 +88,17 @@ def _member(group_id: str, member_id: str, records: Records) -> ConsumerMember:
         state=_state(has.state),
         assigned=from_stored(has.assigned_partitions),
         revoking=from_stored(has.partitions_pending_revocation),
+        since=_since([*has.assigned_partitions, *has.partitions_pending_revocation]),
     )
+
+
+def _since(held: Iterable[HeldPartitions]) -> dict[TopicIdPartition, int]:
+    """What the log says of it; records of former releases say nothing."""
+    return {
+        TopicIdPartition(each.topic_id, number): epoch
+        for each in held
+        for number, epoch in zip(each.partitions, each.assignment_epochs or (), strict=False)
+    }
 
 
 @lru_cache(maxsize=64)

@@ -165,6 +165,9 @@ class ConsumersUnderFire(RuleBasedStateMachine):
         assert isinstance(restored, ConsumerGroup)
         assert (restored.members, restored.target) == (group.members, group.target)
         assert (restored.epoch, restored.holders) == (group.epoch, group.holders)
+        for member in group.members.values():
+            again = restored.members[member.id]
+            assert all(again.held_since(each) == member.held_since(each) for each in member.held)
         assert not restored.recording.unsure
 
     def group(self) -> ConsumerGroup | None:

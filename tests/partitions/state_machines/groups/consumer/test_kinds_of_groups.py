@@ -1,5 +1,7 @@
 """What a consumer group commits, and how it ends or becomes one of the other kind."""
 
+from dataclasses import replace
+
 import pytest
 
 from tests.partitions.state_machines.groups.consumer.clients import (
@@ -10,8 +12,12 @@ from tests.partitions.state_machines.groups.consumer.clients import (
 )
 from tests.partitions.state_machines.groups.driver import GROUP, Coordinator
 from tidemark.partitions.state_machines.groups.consumer.group import ConsumerGroupState
+from tidemark.partitions.state_machines.groups.effects import LogRecord
 from tidemark.partitions.state_machines.groups.requests import GroupState
 from tidemark.protocol.errors import ErrorCode
+from tidemark.protocol.messages.consumer_group_records import (
+    ConsumerGroupCurrentMemberAssignmentValue,
+)
 from tidemark.protocol.messages.consumer_offsets import GroupMetadataKey
 
 NONE = ErrorCode.NONE
@@ -67,14 +73,42 @@ def test_an_older_epoch_will_do_for_what_a_member_has_held_since(groups: Coordin
         assert commit(epoch, *given) is ErrorCode.STALE_MEMBER_EPOCH, "another has read them since"
     assert commit(alone, *kept) is NONE
     groups.restart()
-    assert commit(alone, *kept) is ErrorCode.STALE_MEMBER_EPOCH, "of before, nothing is known"
-    assert commit(first.epoch, *kept, *given) is NONE
-    restarted = first.epoch
+    assert commit(alone, *kept) is NONE, "a coordinator that takes over knows it from the log"
+    assert commit(alone, *given) is ErrorCode.STALE_MEMBER_EPOCH
     third = Member(groups, "c")
     settle(third, first)
-    kept = sorted(each.partition for each in first.owned)
-    assert commit(restarted, *kept) is NONE
-    assert commit(alone, *kept) is ErrorCode.STALE_MEMBER_EPOCH
+    assert commit(alone, *sorted(each.partition for each in first.owned)) is NONE
+
+
+def test_a_log_of_a_former_release_says_nothing_of_epochs_before(groups: Coordinator) -> None:
+    first, second = Member(groups, "a"), Member(groups, "b")
+    settle(first)
+    alone = first.epoch
+    settle(second, first)
+    groups.log = [_as_formerly(record) for record in groups.log]
+    groups.restart()
+
+    def commit(epoch: int) -> ErrorCode:
+        kept = sorted(each.partition for each in first.owned)
+        asked = groups.commit(5, member_id="a", generation=epoch, partitions=kept)
+        return groups.committed(asked).error
+
+    restarted = first.epoch
+    assert commit(alone) is ErrorCode.STALE_MEMBER_EPOCH
+    assert commit(restarted) is NONE
+    settle(Member(groups, "c"), first)
+    assert first.epoch > restarted
+    assert commit(restarted) is NONE
+    assert commit(alone) is ErrorCode.STALE_MEMBER_EPOCH
+
+
+def _as_formerly(record: LogRecord) -> LogRecord:
+    if not isinstance(record.value, ConsumerGroupCurrentMemberAssignmentValue):
+        return record
+    assigned = tuple(
+        replace(each, assignment_epochs=None) for each in record.value.assigned_partitions
+    )
+    return LogRecord(record.key, replace(record.value, assigned_partitions=assigned))
 
 
 def test_an_older_epoch_will_do_for_what_a_member_has_yet_to_give_up(groups: Coordinator) -> None:
@@ -89,6 +123,24 @@ def test_an_older_epoch_will_do_for_what_a_member_has_yet_to_give_up(groups: Coo
     assert has.epoch > alone
     asked = groups.commit(5, member_id="a", generation=alone, partitions=range(4))
     assert groups.committed(asked).error is NONE
+
+
+def test_the_log_says_since_when_a_member_has_had_what_it_is_to_give_up(
+    groups: Coordinator,
+) -> None:
+    first = Member(groups, "a")
+    settle(first)
+    alone = first.epoch
+    settle(Member(groups, "b"), first)
+    Member(groups, "c").beat()
+    Member(groups, "d").beat()
+    first.beat(says_owned=False)
+    groups.restart()
+    restored = group_of(groups).members["a"]
+    assert restored.epoch > alone
+    assert restored.revoking
+    assert restored.has_held(restored.revoking, since=alone)
+    assert not restored.has_held(restored.revoking, since=alone - 1)
 
 
 @pytest.mark.parametrize("name", ["before", "after"], ids=["same id", "another id"])

@@ -172,7 +172,7 @@ def _described(before: ConsumerMember | None, request: Join, said: Subscription)
         member = replace(member.anew(), id=member_id)
     return replace(
         member,
-        instance_id=request.instance_id,
+        instance_id=member.instance_id if request.instance_id is None else request.instance_id,
         rack_id=said.rack_id,
         client_id=request.client_id,
         client_host=request.client_host,

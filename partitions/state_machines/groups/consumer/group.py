@@ -90,6 +90,8 @@ class ConsumerGroup:
             assert self.holders.get(partition, member.id) == member.id, "one holder at a time"
             self.holders[partition] = member.id
         self.members[member.id] = member
+        if before is not None and before.instance_id not in (None, member.instance_id):
+            del self.static_ids[before.instance_id]
         if member.instance_id is not None:
             self.static_ids[member.instance_id] = member.id
         if member.state is not MemberState.REVOKING:

@@ -144,3 +144,16 @@ def test_a_static_member_takes_its_place_by_the_other_protocol(
         ErrorCode.UNRELEASED_INSTANCE_ID,
         ErrorCode.FENCED_MEMBER_EPOCH,
     )
+
+
+def test_a_static_member_that_does_not_say_its_instance_stays_that_one(
+    groups: Coordinator,
+) -> None:
+    Member(groups, "other").beat()
+    member = ClassicMember(groups, "before", instance_id="x")
+    go_on(member)
+    member.instance_id = None
+    member.send_join()
+    assert group_of(groups).static_ids == {"x": member.id}
+    assert groups.leave(member.id) == [NONE]
+    assert Member(groups, "after", instance_id="x").beat() is NONE

@@ -63,4 +63,19 @@ def test_who_comes_back_to_read_something_else_causes_a_rebalance(groups: Coordi
     assert again.owned == parts("clicks", 0, 1)
 
 
+def test_a_member_that_joins_as_another_instance_leaves_the_former_to_others(
+    groups: Coordinator,
+) -> None:
+    member = Member(groups, "a", instance_id="one")
+    member.beat()
+    renamed = Member(groups, "a", instance_id="two")
+    assert renamed.beat() is NONE
+    other = Member(groups, "b", instance_id="one")
+    assert other.beat() is NONE
+    renamed.leave()
+    other.leave()
+    assert Member(groups, "c", instance_id="one").beat() is NONE
+    assert group_of(groups).static_ids == {"one": "c"}
+
+
 # Topics

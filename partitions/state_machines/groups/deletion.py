@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable
 
+from tidemark.partitions.state_machines.groups.consumer.group import ConsumerGroup
 from tidemark.partitions.state_machines.groups.effects import GroupDeleted, ReplyWhenStored, Turn
 from tidemark.partitions.state_machines.groups.kinds import (
     AnyGroup,
@@ -38,6 +39,9 @@ def bury(
 ) -> None:
     """Write the group's tombstones. It is dead from now on, and gone once they are durable."""
     kill(group, turn.at.wall_ms)
+    if isinstance(group, ConsumerGroup):
+        # What they wait for, to be told that they have left, is not written any more.
+        turn.effects.replies += group.recording.end_all(ErrorCode.COORDINATOR_NOT_AVAILABLE)
     turn.persist(tombstones(group, partitions), GroupDeleted(group, token, DeleteAnswer()))
 
 

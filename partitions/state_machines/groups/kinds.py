@@ -80,4 +80,6 @@ def tombstones(group: AnyGroup, partitions: Iterable[TopicPartition]) -> list[Lo
     commits = [offset_tombstone(group.id, partition) for partition in partitions]
     if isinstance(group, ConsumerGroup):
         return [*commits, *consumer_records.tombstones(group)]
-    return [*commits, group_tombstone(group.id)]
+    # What took the former group out of the log may have failed.
+    former = [LogRecord(key, None) for key in sorted(group.leftovers, key=repr)]
+    return [*commits, *former, group_tombstone(group.id)]

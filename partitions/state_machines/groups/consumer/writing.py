@@ -21,6 +21,9 @@ from tidemark.protocol.messages.consumer_group_records import (
 def answer(group: ConsumerGroup, token: Token, said: Answer, turn: Turn) -> None:
     """Answer once all that the group has come to is durable; at once if it is."""
     recording = group.recording
+    if group.is_dead:
+        turn.reply(token, said)
+        return
     if not recording.answer(Reply(token, said), rests_on_changes=recording.is_touched):
         turn.reply(token, said)
     write(group, turn)

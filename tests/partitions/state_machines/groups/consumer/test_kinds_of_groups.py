@@ -13,7 +13,7 @@ from tests.partitions.state_machines.groups.consumer.clients import (
 from tests.partitions.state_machines.groups.driver import GROUP, Coordinator
 from tidemark.partitions.state_machines.groups.consumer.group import ConsumerGroupState
 from tidemark.partitions.state_machines.groups.effects import LogRecord
-from tidemark.partitions.state_machines.groups.requests import GroupState
+from tidemark.partitions.state_machines.groups.requests import GroupState, Leave, Leaver
 from tidemark.protocol.errors import ErrorCode
 from tidemark.protocol.messages.consumer_group_records import (
     ConsumerGroupCurrentMemberAssignmentValue,
@@ -219,6 +219,40 @@ def test_a_group_with_members_is_not_deleted(groups: Coordinator) -> None:
     groups.restart()
     assert groups.shard.list_groups() == []
     assert groups.committed_offset() is None
+
+
+@pytest.mark.parametrize("is_stored", [True, False])
+def test_nobody_waits_for_a_group_that_is_being_deleted(
+    groups: Coordinator, is_stored: bool
+) -> None:
+    member = Member(groups, "a")
+    member.beat()
+    groups.holds_writes = True
+    beat, left = member.send(full=True), groups.ask(member.leaving())
+    joining, other_left = Member(groups, "b").send(), groups.ask(Member(groups, "b").leaving())
+    deleted = groups.delete_group()
+    gone = groups.ask(Leave(group_id=GROUP, leavers=(Leaver(member_id="a"),)))
+    synced = groups.sync("a", member.epoch)
+    while groups.held:
+        groups.store_one() if is_stored else groups.fail_one(ErrorCode.NOT_COORDINATOR)
+    assert (groups.deleted(deleted).error is NONE) is is_stored
+    for waiter in (beat, left, joining, other_left, gone, synced):
+        assert not groups.waits(waiter)
+    assert groups.synced(synced).error is ErrorCode.UNKNOWN_MEMBER_ID
+
+
+def test_a_group_that_was_deleted_has_left_nothing_of_another_kind(groups: Coordinator) -> None:
+    Member(groups, "a").beat()
+    groups.holds_writes = True
+    groups.ask(Leave(group_id=GROUP, leavers=(Leaver(member_id="a"),)))
+    groups.join(requires_member_id=True)
+    deleted = groups.delete_group()
+    groups.fail_one(ErrorCode.COORDINATOR_NOT_AVAILABLE)
+    groups.fail_one(ErrorCode.COORDINATOR_NOT_AVAILABLE)
+    groups.store_all()
+    assert groups.deleted(deleted).error is NONE
+    groups.restart()
+    assert groups.shard.list_groups() == []
 
 
 def test_a_member_is_removed_by_an_administrator(groups: Coordinator) -> None:

@@ -73,6 +73,42 @@ MUTATIONS = (
         killed_by=f"{_KINDS}::test_the_log_says_since_when_a_member_has_had_what_it_is_to_give_up",
     ),
     Mutation(
+        name="who joins as another instance is the former no more",
+        file=f"{_CONSUMER}/group.py",
+        old="before.instance_id not in (None, member.instance_id)",
+        new="False",
+        killed_by=f"{_STATIC}"
+        "::test_a_member_that_joins_as_another_instance_leaves_the_former_to_others",
+    ),
+    Mutation(
+        name="a static member of the classic protocol stays the instance that it does not say",
+        file=f"{_CONSUMER}/classic_members.py",
+        old="member.instance_id if request.instance_id is None else request.instance_id",
+        new="request.instance_id",
+        killed_by=f"{_CLASSIC}::test_a_static_member_that_does_not_say_its_instance_stays_that_one",
+    ),
+    Mutation(
+        name="who waits for a group's next write hears that the group is being deleted",
+        file="partitions/state_machines/groups/deletion.py",
+        old="turn.effects.replies += group.recording.end_all(ErrorCode.COORDINATOR_NOT_AVAILABLE)",
+        new="pass",
+        killed_by=f"{_KINDS}::test_nobody_waits_for_a_group_that_is_being_deleted",
+    ),
+    Mutation(
+        name="nobody waits for the next write of a group that is being deleted",
+        file=f"{_CONSUMER}/writing.py",
+        old="    if group.is_dead:\n        turn.reply",
+        new="    if False:\n        turn.reply",
+        killed_by=f"{_KINDS}::test_nobody_waits_for_a_group_that_is_being_deleted",
+    ),
+    Mutation(
+        name="a group that is deleted takes along what is left of its former kind",
+        file="partitions/state_machines/groups/kinds.py",
+        old="[*commits, *former, group_tombstone(group.id)]",
+        new="[*commits, group_tombstone(group.id)]",
+        killed_by=f"{_KINDS}::test_a_group_that_was_deleted_has_left_nothing_of_another_kind",
+    ),
+    Mutation(
         name="a static member that is back has held nothing since before",
         file=f"{_CONSUMER}/reconciliation.py",
         old="    if member.epoch > JOINING_EPOCH:\n        since",

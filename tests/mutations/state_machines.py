@@ -223,6 +223,13 @@ MUTATIONS = (
         killed_by=f"{_TRAPS}::test_trap_g1_a_rebalance_waits_for_an_id_that_was_given_out",
     ),
     Mutation(
+        name="a join phase that nobody has joined goes on for a while",
+        file=f"{_GROUPS}/rebalance.py",
+        old="max(group.rebalance_timeout_ms(), _LONGER_AT_LEAST_MS)",
+        new="group.rebalance_timeout_ms()",
+        killed_by=f"{_MEETING}::test_a_join_phase_without_anybody_does_not_end_all_the_time",
+    ),
+    Mutation(
         name="members that never sync are taken out",
         file=f"{_GROUPS}/rebalance.py",
         old="    group.wake_by(group.sync_deadline_ms)\n",

@@ -9,6 +9,8 @@ EMPTY ─────────────▶ PREPARING ───────
 ```
 """
 
+from typing import Final
+
 from tidemark.partitions.state_machines.agenda import NEVER
 from tidemark.partitions.state_machines.groups.effects import NothingMore, Turn
 from tidemark.partitions.state_machines.groups.group import Group
@@ -16,6 +18,9 @@ from tidemark.partitions.state_machines.groups.records import group_record
 from tidemark.partitions.state_machines.groups.requests import GroupState
 from tidemark.partitions.state_machines.groups.waiting import refuse_syncs
 from tidemark.protocol.errors import ErrorCode
+
+_LONGER_AT_LEAST_MS: Final = 100
+"""By which a join phase that nobody has joined goes on, however little its members ask for."""
 
 
 def rebalance_or_complete(group: Group, turn: Turn, reason: str) -> None:
@@ -74,7 +79,8 @@ def complete_join(group: Group, turn: Turn) -> None:
         _note(group, turn, f"{member} did not join again in time")
         group.remove(member)
     if group.members and not _elect_joined_leader(group):
-        _set_join_deadline(group, turn.at.ticks_ms + group.rebalance_timeout_ms())
+        again_ms = max(group.rebalance_timeout_ms(), _LONGER_AT_LEAST_MS)
+        _set_join_deadline(group, turn.at.ticks_ms + again_ms)
         return
     group.join_deadline_ms = NEVER
     group.initial_limit_ms = None

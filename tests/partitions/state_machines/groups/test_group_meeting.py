@@ -150,6 +150,21 @@ def test_while_only_static_members_are_missing_they_are_waited_for_by_their_sess
     assert groups.members == ["a"]
 
 
+def test_a_join_phase_without_anybody_does_not_end_all_the_time() -> None:
+    """Of static members that are missing, whose rebalance timeout is none at all."""
+    groups = Coordinator()
+    groups.join(name="a", instance_id="a", rebalance_ms=0)
+    groups.join(name="b", rebalance_ms=0)
+    groups.leave("b")
+    groups.take(groups.shard.tick(groups.now))
+    assert groups.members == ["a"]
+    assert groups.state() is GroupState.PREPARING_REBALANCE
+    assert groups.shard.next_deadline_ms is not None
+    assert groups.shard.next_deadline_ms > groups.ticks_ms
+    groups.advance(SESSION_MS)
+    assert groups.state() is GroupState.EMPTY
+
+
 def test_a_static_leader_that_is_missing_leaves_the_lead_to_one_that_joined() -> None:
     groups = Coordinator()
     generation = groups.form("a", "b", instance_ids=True)

@@ -53,8 +53,8 @@ MUTATIONS = (
     _rule(
         "a fence raises the epoch",
         "decisions.py",
-        old="raises_epoch=old.epoch < EPOCH_MAX, wall_ms=wall_ms",
-        new="raises_epoch=False, wall_ms=wall_ms",
+        old="raises_epoch=old.epoch < EPOCH_MAX,",
+        new="raises_epoch=False,",
         killed_by="TestTime::"
         "test_a_transaction_that_is_open_for_too_long_is_aborted_and_its_producer_fenced",
     ),
@@ -84,7 +84,7 @@ MUTATIONS = (
     _rule(
         "an older epoch is fenced",
         "decisions.py",
-        old="return ErrorCode.NONE if old.epoch == request.epoch else ErrorCode.PRODUCER_FENCED",
+        old="return ErrorCode.NONE if is_current else ErrorCode.PRODUCER_FENCED",
         new="return ErrorCode.NONE",
         killed_by="TestASession::"
         "test_the_next_session_gets_the_next_epoch_and_fences_the_one_before",
@@ -109,5 +109,34 @@ MUTATIONS = (
         old="        old.state.is_commit == request.is_commit and not request.bumps_epoch\n",
         new="        True\n",
         killed_by="TestATransaction::test_a_decision_cannot_be_taken_back",
+    ),
+    _rule(
+        "whether an end raises the epoch is its own matter",
+        "transitions.py",
+        old="        bumps_epoch=bumps_epoch,\n    )\n\n\ndef completed",
+        new="    )\n\n\ndef completed",
+        killed_by="TestEpochs::test_its_end_says_whether_a_transaction_raises_the_epoch",
+    ),
+    _rule(
+        "who commits what was aborted is fenced",
+        "decisions.py",
+        old="ErrorCode.PRODUCER_FENCED if request.is_commit else ErrorCode.INVALID_TXN_STATE",
+        new="ErrorCode.INVALID_TXN_STATE",
+        killed_by="TestTime::test_a_commit_that_comes_too_late_hears_that_its_producer_is_fenced",
+    ),
+    _rule(
+        "the last epoch is given to nobody",
+        "decisions.py",
+        old="    if old.epoch < EPOCH_MAX:\n        return Decision(_producer(old))\n",
+        new="    if True:\n        return Decision(_producer(old))\n",
+        killed_by="TestEpochs::"
+        "test_who_aborts_what_the_last_one_has_ended_goes_on_with_a_new_producer_id",
+    ),
+    _rule(
+        "nobody produces in the last epoch",
+        "decisions.py",
+        old="old.epoch == request.epoch < EPOCH_MAX",
+        new="old.epoch == request.epoch",
+        killed_by="TestEpochs::test_nobody_produces_in_the_last_one",
     ),
 )

@@ -98,7 +98,7 @@ def decide_verify(old: Transaction | None, request: Verify) -> Decision:
 def decide_end(old: Transaction | None, request: End, *, wall_ms: int) -> Decision:
     """Commit or abort. The same answer again to a producer that did not hear the first."""
     if old is not None and request.bumps_epoch and _has_ended_already(old, request):
-        return _answer_again(old, request)
+        return _answer_again(old, request, wall_ms)
     error = _check_producer(old, request)
     if error is not ErrorCode.NONE or old is None:
         return _refuse_producer(error)
@@ -117,7 +117,11 @@ def decide_end(old: Transaction | None, request: End, *, wall_ms: int) -> Decisi
 def fenced(old: Transaction, *, wall_ms: int) -> Transaction:
     """The open transaction aborted, whatever its producer may still send."""
     return transitions.prepared(
-        old, is_commit=False, raises_epoch=old.epoch < EPOCH_MAX, wall_ms=wall_ms
+        old,
+        is_commit=False,
+        raises_epoch=old.epoch < EPOCH_MAX,
+        bumps_epoch=old.bumps_epoch,
+        wall_ms=wall_ms,
     )
 
 
@@ -140,6 +144,7 @@ def _end(old: Transaction, request: End, wall_ms: int) -> Decision:
         old,
         is_commit=request.is_commit,
         raises_epoch=request.bumps_epoch,
+        bumps_epoch=request.bumps_epoch,
         wall_ms=wall_ms,
         fresh_id=fresh_id,
     )
@@ -163,9 +168,7 @@ def _has_ended_already(old: Transaction, request: End) -> bool:
     if not old.bumps_epoch or old.state in (TransactionState.EMPTY, TransactionState.ONGOING):
         return False
     if old.producer_id == request.producer_id:
-        # The last epoch without an id that follows is such an abort's: nobody goes on with it.
-        is_fence = old.epoch == EPOCH_MAX and old.next_producer_id == NO_PRODUCER
-        return old.epoch == request.epoch + 1 and not is_fence
+        return old.epoch == request.epoch + 1
     return (
         old.previous_producer_id == request.producer_id
         and request.epoch == EPOCH_MAX - 1
@@ -173,16 +176,22 @@ def _has_ended_already(old: Transaction, request: End) -> bool:
     )
 
 
-def _answer_again(old: Transaction, request: End) -> Decision:
-    if request.is_commit and not old.state.is_commit:
-        # Nobody takes an abort back: it was not the producer's own, which was too slow or replaced.
-        # Java's takes INVALID_TXN_STATE for a fault, and Streams' thread ends by it (KAFKA-20785).
-        return _refuse_producer(ErrorCode.PRODUCER_FENCED)
-    if old.state.is_commit != request.is_commit:
-        return _refuse_producer(ErrorCode.INVALID_TXN_STATE)
+def _answer_again(old: Transaction, request: End, wall_ms: int) -> Decision:
     if old.state.is_prepared:
         return _refuse_producer(ErrorCode.CONCURRENT_TRANSACTIONS)
-    return Decision(_producer(old))
+    if old.state.is_commit != request.is_commit:
+        # A commit whose transaction was aborted is none that was sent again: its time was up, or
+        # another producer has come.
+        return _refuse_producer(
+            ErrorCode.PRODUCER_FENCED if request.is_commit else ErrorCode.INVALID_TXN_STATE
+        )
+    if old.epoch < EPOCH_MAX:
+        return Decision(_producer(old))
+    # The last epoch has fenced it, and an abort may go on, but not in that one.
+    if request.fresh_id is None:
+        return _refuse_producer(ErrorCode.CONCURRENT_TRANSACTIONS)
+    new = transitions.renewed(old, wall_ms=wall_ms, fresh_id=request.fresh_id)
+    return Decision(_producer(new), new, request.epoch)
 
 
 def _is_current(old: Transaction, request: Init) -> bool:
@@ -199,7 +208,8 @@ def _is_own_past(old: Transaction, request: Init, forgiven_epoch: int | None) ->
 def _check_producer(old: Transaction | None, request: Add | Verify | End) -> ErrorCode:
     if old is None or old.producer_id != request.producer_id:
         return ErrorCode.INVALID_PRODUCER_ID_MAPPING
-    return ErrorCode.NONE if old.epoch == request.epoch else ErrorCode.PRODUCER_FENCED
+    is_current = old.epoch == request.epoch < EPOCH_MAX
+    return ErrorCode.NONE if is_current else ErrorCode.PRODUCER_FENCED
 
 
 def _producer(new: Transaction) -> ProducerAnswer:

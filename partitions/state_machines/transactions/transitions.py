@@ -48,6 +48,7 @@ def prepared(
     *,
     is_commit: bool,
     raises_epoch: bool,
+    bumps_epoch: bool,
     wall_ms: int,
     fresh_id: ProducerId | None = None,
 ) -> Transaction:
@@ -62,6 +63,7 @@ def prepared(
         state=TransactionState.PREPARE_COMMIT if is_commit else TransactionState.PREPARE_ABORT,
         updated_ms=wall_ms,
         next_producer_id=NO_PRODUCER if fresh_id is None else fresh_id,
+        bumps_epoch=bumps_epoch,
     )
 
 
@@ -78,9 +80,15 @@ def completed(old: Transaction, *, wall_ms: int) -> Transaction:
     )
     if old.next_producer_id == NO_PRODUCER:
         return new
+    return renewed(new, wall_ms=wall_ms, fresh_id=old.next_producer_id)
+
+
+def renewed(old: Transaction, *, wall_ms: int, fresh_id: ProducerId) -> Transaction:
+    """Over, as it was; its producer goes on with a producer id that nobody has had."""
     return replace(
-        new,
-        producer_id=old.next_producer_id,
+        old,
+        producer_id=fresh_id,
         epoch=0,
+        updated_ms=wall_ms,
         previous_producer_id=old.producer_id,
     )

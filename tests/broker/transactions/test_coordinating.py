@@ -8,6 +8,7 @@ import pytest
 import trio
 
 from tests.broker.handlers.asking import ask
+from tests.broker.handlers.test_transactions import write
 from tests.broker.nodes import open_node
 from tests.broker.transactions.producers import (
     FEW,
@@ -162,6 +163,22 @@ class TestEpochs:
             assert again == ended, "whose answer was lost is answered the same"
             late = await add(node, producer, "orders", 0)
             assert late == [ErrorCode.PRODUCER_FENCED]
+
+    async def test_a_transaction_ends_as_its_end_says_whoever_began_it(
+        self, tmp_path: Path
+    ) -> None:
+        """A client may have its partition's leader begin it, and yet know no newer EndTxn."""
+        async with open_node(tmp_path, **FEW) as node:
+            producer = await begin(node, "orders")
+            await as_leader(node, [(TXN, producer, "orders", (0,))], verify=False)
+            topic = node.topics.get("orders")
+            assert topic is not None
+            replica = topic.replicas[0]
+            await write(replica, producer.id, epoch=producer.epoch)
+            assert replica.last_stable_offset == 0
+            assert (await end(node, producer)).error_code == NONE
+            await wait_state(node, "CompleteCommit")
+            assert replica.last_stable_offset == replica.high_watermark == 2
 
 
 class TestAfterARestart:

@@ -179,6 +179,23 @@ class TestEpochs:
         assert answer == producer(FIRST_ID, 1)
         assert coordinator.verify(session, DEBIT).error == ErrorCode.PRODUCER_FENCED
 
+    def test_an_abort_of_nothing_whose_answer_was_lost_is_answered_again(self) -> None:
+        coordinator = Coordinator()
+        session = coordinator.init()
+        answer = coordinator.end(session, commit=False, bumps=True)
+        assert coordinator.end(session, commit=False, bumps=True) == answer
+
+    @pytest.mark.parametrize("bumps", [False, True])
+    def test_its_end_says_whether_a_transaction_raises_the_epoch(self, bumps: bool) -> None:
+        """Not who has added partitions: a client may know newer versions of one API only."""
+        coordinator = Coordinator()
+        session = coordinator.init()
+        coordinator.add(session, DEBIT, bumps=not bumps)
+        ended = coordinator.end(session, commit=True, bumps=bumps)
+        assert coordinator.markers[-1].bumps_epoch is bumps
+        assert coordinator.markers[-1].epoch == session.epoch + bumps
+        assert coordinator.end(session, commit=True, bumps=bumps) == ended
+
     @pytest.mark.parametrize("commit", [False, True])
     def test_an_abort_of_nothing_waits_for_the_transaction_before(self, commit: bool) -> None:
         coordinator = Coordinator(holds_markers=True)
@@ -208,6 +225,27 @@ class TestEpochs:
         assert coordinator.abort() == ErrorCode.NONE
         assert coordinator.markers[-1].epoch == EPOCH_MAX
         assert coordinator.init() == producer(FIRST_ID, 0)
+
+    def test_who_aborts_what_the_last_one_has_ended_goes_on_with_a_new_producer_id(self) -> None:
+        coordinator, session = at_the_last_epoch()
+        coordinator.add(session, DEBIT, bumps=True)
+        coordinator.pass_time(TIMEOUT_MS)
+        assert coordinator.value.epoch == EPOCH_MAX
+        following = coordinator.end(session, commit=False, bumps=True)
+        assert following == producer(following.producer_id, 0)
+        assert following.producer_id != OLD_ID
+        assert coordinator.end(session, commit=False, bumps=True) == following
+        assert coordinator.add(following, DEBIT, bumps=True) == ErrorCode.NONE
+
+    def test_nobody_produces_in_the_last_one(self) -> None:
+        coordinator, session = at_the_last_epoch()
+        coordinator.add(session, DEBIT)
+        assert coordinator.abort() == ErrorCode.NONE
+        forged = producer(OLD_ID, EPOCH_MAX)
+        assert coordinator.add(forged, DEBIT) == ErrorCode.PRODUCER_FENCED
+        assert coordinator.verify(forged, DEBIT).error == ErrorCode.PRODUCER_FENCED
+        answer = coordinator.end(forged, commit=False, bumps=True)
+        assert answer.error == ErrorCode.PRODUCER_FENCED
 
 
 class TestVerifying:
@@ -244,31 +282,18 @@ class TestTime:
         # It is the same producer that was late, so it may go on.
         assert coordinator.init((FIRST_ID, session.epoch)).error == ErrorCode.NONE
 
-    def test_a_commit_that_comes_too_late_is_fenced_where_ends_bump_too(self) -> None:
+    def test_a_commit_that_comes_too_late_hears_that_its_producer_is_fenced(self) -> None:
+        """Not that the transaction is in another state, which no client goes on from."""
         coordinator = Coordinator(holds_markers=True)
         session = coordinator.init()
         coordinator.add(session, DEBIT, bumps=True)
         coordinator.pass_time(TIMEOUT_MS)
-        assert coordinator.end(session, commit=True, bumps=True).error == ErrorCode.PRODUCER_FENCED
+        late = coordinator.end(session, commit=True, bumps=True)
+        assert late.error == ErrorCode.CONCURRENT_TRANSACTIONS
         coordinator.mark(DEBIT)
-        assert coordinator.end(session, commit=True, bumps=True).error == ErrorCode.PRODUCER_FENCED
-        # An abort is what has been done, so the producer goes on.
-        following = coordinator.end(session, commit=False, bumps=True)
-        assert following == producer(FIRST_ID, session.epoch + 1)
-        assert coordinator.add(following, DEBIT, bumps=True) == ErrorCode.NONE
-
-    @pytest.mark.parametrize("commit", [False, True])
-    def test_nobody_goes_on_with_the_last_epoch_after_an_abort_for_its_time(
-        self, commit: bool
-    ) -> None:
-        coordinator, session = at_the_last_epoch()
-        coordinator.add(session, DEBIT, bumps=True)
-        coordinator.pass_time(TIMEOUT_MS)
-        answer = coordinator.end(session, commit=commit, bumps=True)
-        assert answer.error == ErrorCode.PRODUCER_FENCED
-        following = coordinator.init((session.producer_id, session.epoch))
-        assert following.producer_id != session.producer_id
-        assert coordinator.add(following, DEBIT, bumps=True) == ErrorCode.NONE
+        late = coordinator.end(session, commit=True, bumps=True)
+        assert late.error == ErrorCode.PRODUCER_FENCED
+        assert coordinator.end(session, commit=False, bumps=True) == producer(FIRST_ID, 1)
 
     def test_more_partitions_give_no_more_time(self) -> None:
         coordinator = Coordinator()

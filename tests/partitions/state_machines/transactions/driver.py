@@ -147,7 +147,9 @@ class Coordinator:
 
     def mark(self, *partitions: TopicPartition) -> None:
         """The partitions have the last marker."""
-        markers = self.markers[-1]
+        self.mark_of(self.markers[-1], *partitions)
+
+    def mark_of(self, markers: Markers, *partitions: TopicPartition) -> None:
         self._perform(self.shard.marked(markers, frozenset(partitions), self.at))
 
     def fail_over(self) -> None:

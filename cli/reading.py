@@ -10,7 +10,7 @@ import trio
 from tidemark.cli.formats.formatter import Formatter, Source
 from tidemark.cli.leaderless import tell_of_leaderless
 from tidemark.cli.lookup import extents, partitions_of, resolve
-from tidemark.cli.streams import write_out
+from tidemark.cli.streams import wait_reader_gone, write_out
 from tidemark.client import (
     AtOffset,
     Client,
@@ -47,6 +47,8 @@ async def print_records(client: Client, plan: Plan) -> None:
     """Until the plan says to stop; partitions that nobody leads are told of meanwhile."""
     async with trio.open_nursery() as nursery:
         nursery.start_soon(tell_of_leaderless, client, plan.what)
+        if not plan.until_end:  # else it ends soon, with all that there was to write
+            nursery.start_soon(wait_reader_gone)
         await _read(client, plan)
         nursery.cancel_scope.cancel()
 

@@ -5,6 +5,8 @@ must work. So each wait can be abandoned, and the streams are used below Python'
 thread that is left behind in one of those would hold its lock when the interpreter ends.
 """
 
+import os
+import stat
 import sys
 from functools import partial
 from typing import Any, BinaryIO, Final
@@ -30,6 +32,16 @@ async def write_out(data: bytes) -> None:
     """Write to standard output, past every buffer; cancelled, part of it may have been written."""
     if data:
         await trio.to_thread.run_sync(_write_all, data, abandon_on_cancel=True)
+
+
+async def wait_reader_gone() -> None:
+    """Raises `BrokenPipeError` once nobody reads standard output any more, where it is a pipe: who
+    has nothing to write would never hear of it."""
+    out = sys.stdout.fileno()
+    if stat.S_ISFIFO(os.fstat(out).st_mode):
+        # Nothing can be read at this end; what ends the wait is epoll's word of an error.
+        await trio.lowlevel.wait_readable(out)
+        raise BrokenPipeError
 
 
 def _write_all(data: bytes) -> None:

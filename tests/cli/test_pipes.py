@@ -115,6 +115,17 @@ def test_a_reader_that_goes_away_ends_consume_without_a_word(
     assert (process.wait(timeout=10), error) == (141, b"")
 
 
+def test_a_reader_that_goes_away_ends_consume_that_waits_for_records(
+    command: Command, topic: str, following: "subprocess.Popen[bytes]"
+) -> None:
+    command("produce", topic, stdin=b"first\n")
+    assert following.stdout is not None
+    assert following.stdout.readline() == b"first\n"
+    following.stdout.close()
+    assert following.stderr is not None
+    assert (following.wait(timeout=10), following.stderr.read()) == (141, b"")
+
+
 def test_a_reader_that_goes_away_ends_top_without_a_word(
     tidemark_session: BlockingCluster, topic: str
 ) -> None:

@@ -31,6 +31,10 @@ ITERATIONS: Final = 4096
 """Of SCRAM's hash: what Kafka takes as least, and its clients as usual."""
 _OF_SETTINGS: Final = Shape(ITERATIONS, 16)
 """The challenges of users in the settings."""
+_WRONG_NONCE: Final = (
+    "the client does not repeat the nonce of the challenge, as librdkafka before 2.6.1 does not: "
+    "with it, take PLAIN, over TLS"
+)
 _STAND_IN: Final = bytes(16)
 """A salt that scramp takes: it refuses to have one of less than 12 bytes, which Kafka lets users
 have."""
@@ -162,7 +166,11 @@ class ScramExchange:
 
         try:
             if self._is_challenged:
-                self._server.set_client_final(message.decode())
+                final = message.decode()
+                # Not a word about name or password: neither has been looked at yet.
+                if f",r={self._server.nonce}," not in final:
+                    raise failed(_WRONG_NONCE)
+                self._server.set_client_final(final)
                 # Whatever was proven: nobody is let in by a name that is nobody's.
                 if not self._is_known:
                     raise failed()
@@ -189,7 +197,5 @@ def is_name(name: str) -> bool:
         return False
 
 
-def failed() -> RequestError:
-    return RequestError(
-        ErrorCode.SASL_AUTHENTICATION_FAILED, "authentication failed: a wrong name or password"
-    )
+def failed(why: str = "a wrong name or password") -> RequestError:
+    return RequestError(ErrorCode.SASL_AUTHENTICATION_FAILED, f"authentication failed: {why}")

@@ -39,6 +39,7 @@ async def serve_connection(
         software_version=__version__,
         frame_bytes_max=settings.frame_bytes_max,
         version_max=settings.version_max,
+        is_encrypted=settings.tls is not None,
     )
     connection = Connection(
         address, sock, wire, request_timeout_seconds=settings.request_timeout_seconds

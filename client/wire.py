@@ -57,10 +57,12 @@ class Wire:
         software_version: str,
         frame_bytes_max: int,
         version_max: Mapping[int, int] = _NO_LIMITS,
+        is_encrypted: bool = False,
     ) -> None:
         self._client_id = client_id
         self._version_max = {**_NAMES_UNTIL, **version_max}
         self._software_version = software_version
+        self._is_encrypted = is_encrypted
         self._frames = FrameBuffer(frame_bytes_max)
         self._awaited: deque[_Awaited] = deque()
         self._next_correlation_id = 0
@@ -94,7 +96,10 @@ class Wire:
                 # As brokers do with those who do not say first who they are.
                 hint = " at the first request: does it ask for SASL (security.protocol)?"
             return f"the broker closed the connection{hint}"
-        return "it closed the connection without an answer: is this a port for Kafka's clients?"
+        hint = "" if self._is_encrypted else ", and without TLS (security.protocol)"
+        return (
+            f"it closed the connection without an answer: is this a port for Kafka's clients{hint}?"
+        )
 
     def hello(self) -> bytes:
         """The first request of a connection, in the newest version that we speak."""

@@ -34,6 +34,7 @@ class BlockingConnection:
             software_version=__version__,
             frame_bytes_max=settings.frame_bytes_max,
             version_max=settings.version_max,
+            is_encrypted=settings.tls is not None,
         )
         self._socket = sock
         self._arrived: deque[Message] = deque()

@@ -87,6 +87,10 @@ def _as_blocking() -> Iterator[None]:
         yield
     except (ssl.SSLWantReadError, ssl.SSLWantWriteError) as error:
         raise BlockingIOError from error
+    except ssl.SSLError as error:
+        # With TLS 1.3 a broker looks at the client's certificate behind the handshake.
+        words = filter(None, (_words(error), _about_certificate(error)))
+        raise ConnectionError("; ".join(words)) from error
 
 
 def wrap(tls: Tls, sock: socket, host: str) -> ssl.SSLSocket:
@@ -111,9 +115,18 @@ def handshake_errors(address: object) -> Iterator[None]:
     except (ssl.SSLWantReadError, ssl.SSLWantWriteError):
         raise
     except ssl.SSLError as error:
-        raise ConnectionError(
-            f"{address}: no TLS connection: {_words(error)}; is this a listener with TLS?"
-        ) from error
+        hint = _about_certificate(error) or "is this a listener with TLS?"
+        raise ConnectionError(f"{address}: no TLS connection: {_words(error)}; {hint}") from error
+
+
+def _about_certificate(error: ssl.SSLError) -> str:
+    """What an alert of the broker means for the client's certificate, if it is about that."""
+    alert = error.reason or ""
+    if "ALERT_CERTIFICATE_REQUIRED" in alert:
+        return "it asks for a certificate: name yours (ssl.certificate.location, ssl.key.location)"
+    if "ALERT" in alert and ("CERTIFICATE" in alert or "UNKNOWN_CA" in alert):
+        return "it does not take this client's certificate (ssl.certificate.location)"
+    return ""
 
 
 def _words(error: BaseException) -> str:

@@ -103,7 +103,10 @@ async def test_a_peer_that_hangs_up_without_a_word_is_doubted() -> None:
     async def script(peer: Peer) -> None:
         await peer.request()
 
-    doubt = "it closed the connection without an answer: is this a port for Kafka's clients"
+    doubt = (
+        "it closed the connection without an answer: is this a port for Kafka's clients, "
+        r"and without TLS \(security\.protocol\)\?"
+    )
     async with open_peer(script) as address, open_pool(SETTINGS) as pool:
         with pytest.raises(ConnectionError, match=f"{address}: {doubt}"):
             await pool.connection(address)

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+import socket
+import ssl
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, contextmanager, suppress
 from pathlib import Path
+from threading import Thread
 from typing import Final
 
 import pytest
@@ -105,6 +108,52 @@ async def test_who_has_to_show_a_certificate_shows_it() -> None:
         with pytest.raises(ConnectionError):
             async with open_client(proxy.bootstrap, settings=TRUSTING):
                 pass
+
+
+@contextmanager
+def refusing(asks_for: Path) -> Iterator[int]:
+    """The port of a listener that takes only certificates of this CA, and says so by an alert."""
+    context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH, cafile=asks_for)
+    context.load_cert_chain(CERTIFICATES / "localhost.pem")
+    context.verify_mode = ssl.CERT_REQUIRED
+
+    def refuse() -> None:
+        came, _ = listener.accept()
+        with came, came.dup() as kept:
+            with suppress(ssl.SSLError):
+                context.wrap_socket(came, server_side=True)
+            # Closed before the client has read, it would lose the alert.
+            with suppress(ConnectionError):
+                while kept.recv(1024):
+                    pass
+
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        refuser = Thread(target=refuse)
+        refuser.start()
+        yield listener.getsockname()[1]
+        refuser.join()
+
+
+@pytest.mark.parametrize(
+    ("shown", "told"),
+    [
+        (None, r"asks for a certificate.*\(ssl\.certificate\.location, ssl\.key\.location\)"),
+        ("client.pem", r"does not take this client's certificate \(ssl\.certificate\.location\)"),
+    ],
+)
+async def test_what_a_broker_says_of_a_certificate_is_told(shown: str | None, told: str) -> None:
+    mine = None if shown is None else str(CERTIFICATES / shown)
+    settings = ClientSettings(tls=Tls(ca_file=CA, certificate_file=mine))
+    strangers = CERTIFICATES / "stranger.pem"
+    with refusing(strangers) as port, pytest.raises(ConnectionError, match=told):
+        async with open_client(f"localhost:{port}", settings=settings):
+            pass
+    with (
+        refusing(strangers) as port,
+        pytest.raises(ConnectionError, match=told),
+        connect("localhost", port, settings),
+    ):
+        pass
 
 
 async def test_who_does_not_speak_tls_is_told_on_either_side() -> None:

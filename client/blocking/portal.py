@@ -19,10 +19,13 @@ class Portal:
         self._nursery = nursery
 
     def run(self, function: Callable[P, Awaitable[T]], *args: P.args, **kwargs: P.kwargs) -> T:
-        return trio.from_thread.run(partial(function, *args, **kwargs), trio_token=self._token)
+        with _closed_by_then():
+            return trio.from_thread.run(partial(function, *args, **kwargs), trio_token=self._token)
 
     def run_sync(self, function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
-        return trio.from_thread.run_sync(partial(function, *args, **kwargs), trio_token=self._token)
+        call = partial(function, *args, **kwargs)
+        with _closed_by_then():
+            return trio.from_thread.run_sync(call, trio_token=self._token)
 
     @contextmanager
     def entered(self, manager: AbstractAsyncContextManager[T]) -> Iterator[T]:
@@ -60,6 +63,15 @@ class Portal:
             self.run(closed.wait)
         if failures:
             raise failures[0]
+
+
+@contextmanager
+def _closed_by_then() -> Iterator[None]:
+    """The words of the trio client for one that is used behind its block."""
+    try:
+        yield
+    except trio.RunFinishedError as error:
+        raise trio.ClosedResourceError("the client is closed") from error
 
 
 class _BlockFailed(Exception):

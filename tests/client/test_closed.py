@@ -5,6 +5,7 @@ import trio
 
 from tests.client.helpers import numbered, write
 from tidemark.client import Client, open_client
+from tidemark.client.blocking import open_client as open_script_client
 from tidemark.client.routes import Routes
 from tidemark.testing import BlockingCluster
 
@@ -34,6 +35,15 @@ async def test_a_closed_client_says_so(tidemark_session: BlockingCluster) -> Non
     with pytest.raises(trio.ClosedResourceError, match="the client is closed"):
         async with client.producer():
             pass
+
+
+def test_a_closed_client_of_a_script_says_so(tidemark_session: BlockingCluster) -> None:
+    with open_script_client(tidemark_session.bootstrap) as client:
+        pass
+    with pytest.raises(trio.ClosedResourceError, match="the client is closed"):
+        client.run(client.admin.list_topics)
+    with pytest.raises(trio.ClosedResourceError, match="the client is closed"), client.producer():
+        pass
 
 
 async def test_a_closed_consumer_gives_nothing_and_commits_nothing(

@@ -20,6 +20,7 @@ async def serve_connection(
     host: str,
     port: int,
     settings: ClientSettings,
+    is_given: bool = True,
     *,
     task_status: trio.TaskStatus[Connection] = trio.TASK_STATUS_IGNORED,
 ) -> None:
@@ -27,11 +28,13 @@ async def serve_connection(
 
     For `nursery.start`, which gives the connection back ready for requests. Until then it raises:
     `OSError` if the broker cannot be reached or does not speak the protocol, `RequestError` if it
-    does not believe who we are, in one line that names the address. Afterwards it raises nothing.
+    does not believe who we are, in one line that names the address, and who has said it if it was
+    not given by the user. Afterwards it raises nothing.
     """
     address = f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
     timeout = settings.connect_timeout_seconds
-    sock = await _connect(host, port, address, timeout)
+    whose = "" if is_given else " (the broker's advertised.listeners)"
+    sock = await _connect(host, port, address + whose, timeout)
     if settings.tls is not None:
         sock = await _encrypt(sock, settings.tls, host, address, timeout)
     wire = Wire(

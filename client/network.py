@@ -39,6 +39,7 @@ class Network:
         self, pool: Pool, bootstrap: tuple[Address, ...], settings: ClientSettings, random: Random
     ) -> None:
         self.settings = settings
+        self.bootstrap = bootstrap
         self.random = random
         self.view = ClusterView()
         self.pool = pool
@@ -265,7 +266,7 @@ async def open_network(
     bootstrap: tuple[Address, ...], settings: ClientSettings, random: Random
 ) -> AsyncIterator[Network]:
     """Connect to the first bootstrap address that answers, and learn the brokers from it."""
-    async with open_pool(settings) as pool, open_background() as nursery:
+    async with open_pool(settings, bootstrap) as pool, open_background() as nursery:
         network = Network(pool, bootstrap, settings, random)
         await network.refresh()
         nursery.start_soon(network.refresh_until_cancelled)

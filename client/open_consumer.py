@@ -23,8 +23,8 @@ _CLOSE_SECONDS: Final = 5.0
 async def open_consumer(network: Network, settings: ConsumerSettings) -> AsyncIterator[Consumer]:
     """See `Client.consumer`."""
     async with (
-        open_pool(network.settings) as pool,
-        open_pool(network.settings) as member_pool,
+        open_pool(network.settings, network.bootstrap) as pool,
+        open_pool(network.settings, network.bootstrap) as member_pool,
         open_background() as nursery,
     ):
         readings = Readings(network, pool, nursery, settings.fetch)

@@ -46,7 +46,8 @@ async def open_producer(network: Network, settings: ProducerSettings) -> AsyncIt
         delivery_timeout_seconds=settings.delivery_timeout_seconds,
         transactional_id=settings.transactional_id,
     )
-    async with open_pool(network.settings) as pool, open_background() as nursery:
+    pool_of_its_own = open_pool(network.settings, network.bootstrap)
+    async with pool_of_its_own as pool, open_background() as nursery:
         routes = Routes(network, pool, nursery, send_settings, limits, identity)
         sticky = StickyPartitions(network.random)
         producer = Producer(

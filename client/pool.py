@@ -4,7 +4,7 @@ Everything that long-polls has a pool of its own: a broker answers one request o
 after the other, so a fetch or a join that waits would hold up whatever shares its connection.
 """
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Collection
 from contextlib import asynccontextmanager
 
 import trio
@@ -19,9 +19,12 @@ from tidemark.client.settings import ClientSettings
 class Pool:
     """See the module; made by `open_pool`."""
 
-    def __init__(self, nursery: trio.Nursery, settings: ClientSettings) -> None:
+    def __init__(
+        self, nursery: trio.Nursery, settings: ClientSettings, given: Collection[Address] | None
+    ) -> None:
         self._nursery = nursery
         self._settings = settings
+        self._given = given
         self._connections: dict[Address, Connection] = {}
         self._connecting: dict[Address, trio.Lock] = {}
         self._is_closed = False
@@ -46,8 +49,9 @@ class Pool:
         async with self._connecting.setdefault(address, trio.Lock()):
             connection = self.open_connection(address)
             if connection is None:
+                is_given = self._given is None or address in self._given
                 connection = await self._nursery.start(
-                    serve_connection, address.host, address.port, self._settings
+                    serve_connection, address.host, address.port, self._settings, is_given
                 )
                 self._connections[address] = connection
             return connection
@@ -58,10 +62,13 @@ class Pool:
 
 
 @asynccontextmanager
-async def open_pool(settings: ClientSettings) -> AsyncIterator[Pool]:
-    """A pool whose connections are closed at the end of the block."""
+async def open_pool(
+    settings: ClientSettings, given: Collection[Address] | None = None
+) -> AsyncIterator[Pool]:
+    """A pool whose connections are closed at the end of the block. All addresses that are not
+    among those `given` are from brokers, as an error will say of them."""
     async with open_background() as nursery:
-        pool = Pool(nursery, settings)
+        pool = Pool(nursery, settings, given)
         try:
             yield pool
         finally:

@@ -1,14 +1,22 @@
+from dataclasses import replace
+
 import pytest
 import trio
 from trio.testing import wait_all_tasks_blocked
 
 from tests.client.scripted_peer import Peer, open_peer
+from tidemark.client import open_client
+from tidemark.client.addresses import Address
 from tidemark.client.blocking.connection import open_connection
 from tidemark.client.connection import Connection
 from tidemark.client.pool import Pool, open_pool
 from tidemark.client.settings import ClientSettings
 from tidemark.protocol.messages.heartbeat import HeartbeatRequest, HeartbeatResponse
-from tidemark.protocol.messages.metadata import MetadataRequest, MetadataResponse
+from tidemark.protocol.messages.metadata import (
+    MetadataRequest,
+    MetadataResponse,
+    MetadataResponseBroker,
+)
 from tidemark.protocol.messages.produce import (
     PartitionProduceData,
     ProduceRequest,
@@ -157,6 +165,23 @@ async def test_nobody_listening_is_one_line_with_the_address() -> None:
         with pytest.raises(ConnectionError) as caught:
             await pool.connection(address)
     assert str(caught.value) == f"cannot connect to {address}: Connection refused"
+
+
+async def test_an_address_that_brokers_have_named_is_told_as_theirs() -> None:
+    far = Address("127.0.0.1", 1)
+    told = r"127\.0\.0\.1:1 \(the broker's advertised\.listeners\): Connection refused"
+
+    async def script(peer: Peer) -> None:
+        await peer.greet()
+        header = await peer.request()
+        broker = MetadataResponseBroker(node_id=1, host=far.host, port=far.port)
+        await peer.answer(header, MetadataResponse(brokers=[broker], controller_id=1, topics=[]))
+        await peer.receive()
+
+    quick = replace(SETTINGS, retry_timeout_seconds=0.1)
+    async with open_peer(script) as near, open_client(str(near), settings=quick) as client:
+        with pytest.raises(ConnectionError, match=told):
+            await client.admin.create_topic("far", partitions=1)
 
 
 async def test_a_peer_that_does_not_read_holds_the_next_sender_back() -> None:

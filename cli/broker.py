@@ -1,15 +1,14 @@
 """`tidemark serve`: one broker in this process, until it is told to stop.
 
 Standard output gets exactly one line, when the broker serves, for scripts to wait for; log lines go
-to standard error. SIGTERM and SIGINT stop it in order, a second one at once; so does the end of its
-terminal (SIGHUP), unless it was started to outlive that (nohup).
+to standard error. SIGTERM and SIGINT stop it in order, a second one at once; the end of its
+terminal (SIGHUP) stops it, too, unless it was started to outlive that (nohup).
 """
 
 import gc
 import logging
 import os
 import resource
-import signal
 import socket
 import sys
 from collections.abc import Callable, Iterable, Mapping
@@ -22,6 +21,7 @@ import trio
 
 from tidemark import __version__
 from tidemark.cli.pairs import parse_pairs
+from tidemark.cli.stop_signals import wait_signal
 from tidemark.protocol.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -205,18 +205,8 @@ async def _done(step: Callable[[], T]) -> T:
 
 
 async def _cancel_on_signal(scope: trio.CancelScope) -> None:
-    """Stop in order at the first signal; the second one is the operating system's affair."""
-    stopping = [signal.SIGTERM, signal.SIGINT]
-    if signal.getsignal(signal.SIGHUP) is not signal.SIG_IGN:
-        stopping.append(signal.SIGHUP)
-    with trio.open_signal_receiver(*stopping) as signals:
-        async for number in signals:
-            logger.info("%s: stopping", signal.Signals(number).name)
-            break
-    # A terminal that ends may say so more than once, and means no more by it.
-    signal.signal(signal.SIGHUP, signal.SIG_IGN)
-    for again in (signal.SIGTERM, signal.SIGINT):
-        signal.signal(again, signal.SIG_DFL)
+    number = await wait_signal()
+    logger.info("%s: stopping", number.name)
     _tell_systemd("STOPPING=1")
     scope.cancel()
 

@@ -60,6 +60,11 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
             # With a target, no partition that is younger than it.
             partitions = self._driver.partitions() if self._target is None else [*self._target]
             offsets = resolve(self._options.starting, partitions, self._driver, "starting")
+            if self._target is not None:
+                # What begins at the end may begin after the target, which was set before.
+                ends = self._driver.ends(partitions)
+                target = self._target.items()
+                self._target = {tp: max(end, min(offsets[tp], ends[tp])) for tp, end in target}
             self._initial = {_INITIAL: True, **to_json(offsets)}
         return self._initial
 
@@ -158,11 +163,7 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
     def _ends(self, starts: Offsets) -> dict[TopicPartition, int]:
         """How far there is something to read, in the partitions there are."""
-        if self._target is not None:
-            # Reading may have begun at the end, after the target was set.
-            ends = {tp: max(end, starts.get(tp, end)) for tp, end in self._target.items()}
-        else:
-            ends = self._log_ends(starts)
+        ends = self._log_ends(starts) if self._target is None else dict(self._target)
         for tp in starts:
             if tp not in ends:
                 self._report_gone(tp)

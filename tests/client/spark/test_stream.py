@@ -203,16 +203,29 @@ def test_available_now_that_begins_after_its_target_reads_nothing() -> None:
     assert stream.latestOffset(start, ALL) is start
 
 
+def test_available_now_that_is_to_begin_behind_the_end_is_an_error() -> None:
+    stream = reader(Log({0: 10}), startingOffsets='{"t": {"0": 11}}')
+    stream.prepareForTriggerAvailableNow()
+    start = spoken(stream.initialOffset())
+    with pytest.raises(DataLoss, match="ends at 10"):
+        stream.partitions(start, spoken(stream.latestOffset(start, ALL)))
+
+
+@pytest.mark.parametrize("is_available_now", [False, True])
 @pytest.mark.parametrize(
     ("beginning", "end", "what"),
     [(8, 20, "not there any more"), (0, 3, "ends at 3")],
     ids=["retention", "made anew"],
 )
-def test_lost_records_are_an_error(beginning: int, end: int, what: str) -> None:
+def test_lost_records_are_an_error(
+    beginning: int, end: int, what: str, is_available_now: bool
+) -> None:
     log = Log({0: 10})
     stream = reader(log)
     start = {"t": {"0": 5}}
     log.grow(0, end, beginning)
+    if is_available_now:
+        stream.prepareForTriggerAvailableNow()
     with pytest.raises(DataLoss, match=what):
         stream.partitions(start, spoken(stream.latestOffset(start, ALL)))
 

@@ -369,8 +369,8 @@ MUTATIONS = (
     Mutation(
         name="columns are given of what lies before a damaged batch",
         file="client/columns/reading.py",
-        old="        whole = before_corrupt(fetched, error)\n",
-        new="        whole = None\n",
+        old="                stop = at + error.at\n",
+        new="                raise\n",
         killed_by=f"{_DAMAGE}::test_what_lies_before_damage_is_given_and_the_error_says_where",
     ),
     Mutation(

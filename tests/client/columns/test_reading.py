@@ -1,12 +1,15 @@
 from collections.abc import Sequence
+from contextlib import nullcontext
 
 import pytest
 
-from tidemark.client.columns import COLUMNS, to_columns
+from tidemark.client.columns import COLUMNS, reading, to_columns
 from tidemark.client.offsets import Isolation
 from tidemark.client.reading import read_records
 from tidemark.client.records import FetchedBatches
+from tidemark.protocol.buffers import Buffers
 from tidemark.protocol.errors import CorruptBatch
+from tidemark.protocol.records.compression import Compression
 from tidemark.protocol.records.header import iter_headers
 from tidemark.protocol.records.records import Record, encode_batch
 from tidemark.protocol.types import NO_EPOCH, Offset, TopicPartition
@@ -14,10 +17,17 @@ from tidemark.protocol.types import NO_EPOCH, Offset, TopicPartition
 ABORTED, COMMITTED = 7, 8
 
 
-def batch(at: int, values: Sequence[bytes], producer: int = -1) -> bytes:
+def batch(
+    at: int,
+    values: Sequence[bytes],
+    producer: int = -1,
+    *,
+    compression: Compression = Compression.NONE,
+) -> bytes:
     return encode_batch(
         [Record(value=value, timestamp_ms=at) for value in values],
         base_offset=Offset(at),
+        compression=compression,
         producer_id=producer,
         producer_epoch=0,
         base_sequence=0,
@@ -81,3 +91,45 @@ def test_damage_is_named_by_its_place_in_what_was_fetched() -> None:
         to_columns(fetched, isolation=Isolation.READ_COMMITTED)
     (*_, last) = (at for at, _ in iter_headers(LOG))
     assert found.value.at == last
+
+
+@pytest.mark.parametrize("piece_bytes", [1, 1000, 2500, 10**6])
+@pytest.mark.parametrize("damaged", [None, 2, 4, 5, 8])
+def test_what_inflates_a_lot_comes_in_pieces_up_to_the_damage(
+    monkeypatch: pytest.MonkeyPatch, piece_bytes: int, damaged: int | None
+) -> None:
+    """In each of them it is known which transactions were aborted."""
+    log = [
+        batch(0, [b"a" * 900], COMMITTED, compression=Compression.ZSTD),
+        batch(1, [b"b" * 900], ABORTED, compression=Compression.ZSTD),
+        batch(2, [b"c" * 5000], COMMITTED, compression=Compression.ZSTD),
+        batch(3, [b"d"], COMMITTED),
+        marker(4, ABORTED, is_commit=False),
+        batch(5, [b"e" * 900], ABORTED, compression=Compression.ZSTD),
+        batch(6, [b"f" * 900], COMMITTED, compression=Compression.ZSTD),
+        marker(7, COMMITTED, is_commit=True),
+        batch(8, [b"g" * 900], ABORTED, compression=Compression.ZSTD),
+    ]
+    if damaged is not None:
+        log[damaged] = log[damaged][:-1] + bytes([log[damaged][-1] ^ 1])
+    fetched = FetchedBatches(
+        TopicPartition("t", 0),
+        Offset(0),
+        Offset(9),
+        Offset(9),
+        NO_EPOCH,
+        memoryview(b"".join(log)),
+        ((ABORTED, Offset(1)),),
+    )
+    monkeypatch.setattr(reading, "PIECE_BYTES", piece_bytes)
+    pieces = reading._pieces(fetched, Offset(9), ("offset",), Isolation.READ_COMMITTED, Buffers())
+    found: list[int] = []
+    with (
+        nullcontext()
+        if damaged is None
+        else pytest.raises(CorruptBatch, match=f"t-0 from offset {damaged},")
+    ) as damage:
+        for piece in pieces:
+            found += piece["offset"].to_pylist()
+    assert damage is None or damage.value.at == sum(map(len, log[:damaged]))
+    assert found == [offset for offset in (0, 2, 3, 5, 6, 8) if damaged is None or offset < damaged]

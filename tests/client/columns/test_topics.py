@@ -7,10 +7,12 @@ import pyarrow as pa
 import pytest
 
 from tidemark.client.blocking import BlockingClient, open_client
-from tidemark.client.columns import open_writer, read_topic, write_topic
+from tidemark.client.columns import open_writer, read_columns, read_topic, write_topic
+from tidemark.client.columns.reading import PIECE_BYTES
 from tidemark.client.offsets import AtTime
 from tidemark.client.partitioner import murmur2_partition
 from tidemark.protocol.errors import ConfigError, ErrorCode, RequestError
+from tidemark.protocol.records.columns import encode_columns
 from tidemark.protocol.records.compression import Compression
 from tidemark.protocol.types import Offset, TopicPartition
 from tidemark.testing import BlockingCluster
@@ -63,6 +65,24 @@ def test_rows_that_are_written_come_back_where_their_keys_belong(
         keyed = [row for row in found if row["partition"] == partition and row["key"]]
         values = [int(row["value"]) for row in keyed]
         assert values == sorted(values), "each partition in the order of the rows"
+
+
+def test_what_inflates_a_lot_is_read_in_pieces(
+    tidemark_session: BlockingCluster, scripts: BlockingClient, here: str
+) -> None:
+    """Two hundred megabytes are a few kilobytes on the wire."""
+    partition = TopicPartition(here, 0)
+    batch = encode_columns(
+        pa.record_batch({"value": [bytes(10**6)] * 10}), compression=Compression.ZSTD
+    )
+    with scripts.producer() as producer:
+        producer.send_batches((here, 0, batch) for _ in range(20))
+    sizes = [
+        (rows.num_rows, rows.nbytes)
+        for rows in read_columns(tidemark_session.bootstrap, partition, 0, 200)
+    ]
+    assert sum(rows for rows, _ in sizes) == 200
+    assert max(size for _, size in sizes) <= PIECE_BYTES
 
 
 def test_a_topic_is_read_between_places_in_the_columns_that_are_wanted(

@@ -26,7 +26,7 @@ from tidemark.client.spark.ranges import OffsetRange
 from tidemark.protocol.types import TopicPartition
 from tidemark.protocol.values import dataclass
 
-_NEVER_NULL: Final = frozenset({("topic",), ("partition",), ("offset",), ("timestamp",)})
+_NEVER_NULL: Final = frozenset({("topic",), ("partition",), ("offset",)})
 _MILLISECOND: Final = timedelta(milliseconds=1)
 
 
@@ -141,5 +141,6 @@ class Pushed:
     def _raise_since(self, moment: datetime) -> None:
         # Rounded down: records' times are whole milliseconds, Spark's are not.
         milliseconds = (moment - datetime.fromtimestamp(0, moment.tzinfo)) // _MILLISECOND
-        since = max(0, milliseconds)
-        self.since_ms = since if self.since_ms is None else max(since, self.since_ms)
+        # A look-up of 0 would leave out records without a time, which have -1.
+        if milliseconds > 0:
+            self.since_ms = max(milliseconds, self.since_ms or 0)

@@ -77,6 +77,7 @@ def test_spark_looks_at_what_a_range_cannot_say() -> None:
         Not(EqualTo(PARTITION, 1)),
         StringStartsWith(TOPIC, "t"),
         IsNotNull(("key",)),
+        IsNotNull(TIMESTAMP),  # it is null where Spark's reach no further
     ]
     assert Pushed().take(filters) == filters
 
@@ -90,3 +91,11 @@ def test_a_time_moves_where_reading_begins(kind: type[EqualTo]) -> None:
     assert pushed.clip(WHOLE, {TP: 14}) == OffsetRange(TP, 14, 20)
     assert pushed.clip(WHOLE, {TP: 4}) == WHOLE
     assert pushed.clip(WHOLE, {TP: None}).size == 0
+
+
+def test_a_time_before_1970_leaves_no_record_out() -> None:
+    """Those without a time, for one, whose time is -1."""
+    pushed = Pushed()
+    assert pushed.take([GreaterThan(TIMESTAMP, datetime(1969, 7, 20, tzinfo=UTC))])
+    assert pushed.since_ms is None
+    assert pushed.clip(WHOLE, {}) == WHOLE

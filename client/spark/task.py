@@ -41,8 +41,9 @@ def read_range(
         tp = wanted.topic_partition
         report_loss(options, f"the records of {tp} from {wanted.start} on are not there: {error}")
         with Driver(options) as driver:
-            beginning = driver.beginnings([tp])[tp]
-        yield from _read(options, maker, OffsetRange(tp, max(wanted.start, beginning), wanted.end))
+            beginning, end = driver.beginnings([tp])[tp], driver.ends([tp])[tp]
+        left = OffsetRange(tp, max(wanted.start, beginning), min(wanted.end, end))
+        yield from _read(options, maker, left)
 
 
 def _read(options: SourceOptions, maker: RowMaker, wanted: OffsetRange) -> Iterator[pa.RecordBatch]:

@@ -132,6 +132,21 @@ def test_retention_after_planning_is_an_error_or_skipped(
     assert offsets(lax, partition) == [7, 8, 9]
 
 
+def test_a_topic_made_anew_after_planning_is_an_error_or_has_no_rows(
+    tidemark: BlockingCluster, client: BlockingClient
+) -> None:
+    produce(client, 5)
+    places = {"startingOffsets": '{"t": {"0": 3}}'}
+    strict = batch_reader(tidemark, **places)
+    lax = batch_reader(tidemark, **places, failOnDataLoss="false")
+    (partition,) = strict.partitions()
+    client.run(client.admin.delete_topic, "t")
+    client.run(client.admin.create_topic, "t")
+    with pytest.raises(DataLoss, match="the log is from 0 to 0"):
+        offsets(strict, partition)
+    assert offsets(lax, partition) == []
+
+
 @pytest.mark.parametrize(
     ("options", "message"),
     [

@@ -11,6 +11,7 @@ from typing import ParamSpec, Self, TypeVar, assert_never
 from tidemark.client.blocking import BlockingClient, open_client
 from tidemark.client.descriptions import TopicDescription
 from tidemark.client.offsets import AtTime, Beginning, End, Isolation, OffsetSpec
+from tidemark.client.security.tls import UntrustedBroker
 from tidemark.client.settings import ClientSettings
 from tidemark.client.spark.options import SourceOptions
 from tidemark.client.spark.ranges import OffsetRange
@@ -48,6 +49,8 @@ def explaining(client: ClientSettings, what: str) -> Iterator[None]:
         if not error.code.retriable or error.code is ErrorCode.UNKNOWN_TOPIC_OR_PARTITION:
             raise
         raise CannotReach(_unreachable(client, what, error)) from error
+    except UntrustedBroker:
+        raise  # at once, and it says what to do
     except OSError as error:
         raise CannotReach(_unreachable(client, what, error)) from error
 

@@ -7,10 +7,14 @@ import pytest
 from pyspark.errors import AnalysisException, PySparkException
 from pyspark.sql import SparkSession
 
+from tests.client.security.tls_proxy import CERTIFICATES
 from tidemark.client.blocking import open_client
 from tidemark.client.columns import write_topic
 from tidemark.client.security.sasl import Sasl
+from tidemark.client.security.tls import UntrustedBroker
 from tidemark.client.settings import ClientSettings
+from tidemark.client.spark.batch import BatchReader
+from tidemark.client.spark.options import read_options
 from tidemark.testing import BlockingCluster, open_blocking_cluster
 
 # The first test waits for the session.
@@ -48,3 +52,20 @@ def test_a_broker_that_asks_for_a_password_is_read(
     wrong = reader.option("kafka.sasl.jaas.config", LOGIN.format("guessed")).load()
     with pytest.raises((AnalysisException, PySparkException), match="SASL_AUTHENTICATION_FAILED"):
         wrong.collect()
+
+
+def test_a_broker_that_is_not_trusted_is_not_called_out_of_reach() -> None:
+    settings = {
+        "listeners": "SSL://127.0.0.1:0",
+        "ssl.certificate.location": str(CERTIFICATES / "localhost.pem"),
+    }
+    with open_blocking_cluster(settings=settings) as cluster:
+        given = {
+            "bootstrap": cluster.bootstrap,
+            "subscribe": "words",
+            "kafka.security.protocol": "SSL",
+            "kafka.ssl.ca.location": str(CERTIFICATES / "stranger.pem"),
+        }
+        reader = BatchReader(read_options(given, streaming=False), ("offset",))
+        with pytest.raises(UntrustedBroker, match=r"not trusted.*\(ssl\.ca\.location\)$"):
+            reader.partitions()

@@ -19,6 +19,7 @@ One thing may come between: brokers abort what has been open for too long. After
 be a part of a batch, if the driver dies there and comes back later than that; see `finish`.
 """
 
+import itertools
 import json
 import logging
 from collections.abc import Sequence
@@ -115,6 +116,24 @@ def commit_batch(
             " same checkpoint? Stop one of them"
         )
     finish(client, name, decision)
+
+
+def abort_left(client: BlockingClient, name: str, first: int) -> None:
+    """Abort what tasks with numbers from `first` on have left open, in a start that had more tasks
+    and died in the middle of a batch: readers of committed records would wait for them to run out.
+
+    Only once a batch is committed, of which they may be.
+    """
+    for number in itertools.count(first):
+        transactional_id = f"{name}-{number}"
+        try:
+            now = client.run(client.admin.describe_transaction, transactional_id)
+        except RequestError as error:
+            if error.code is not ErrorCode.TRANSACTIONAL_ID_NOT_FOUND:
+                raise
+            return
+        if now.state == "Ongoing":
+            client.run(client.admin.fence_producer, transactional_id)
 
 
 def commit_once(client: BlockingClient, prepared: Sequence[Prepared]) -> None:

@@ -87,6 +87,7 @@ class StreamWriter(DataSourceStreamArrowWriter):
         if waiting:
             with _asking(self._options) as client:
                 transactions.commit_batch(client, batchId, waiting)
+                transactions.abort_left(client, waiting[0].name, len(messages))
         log.info("batch %d: %d rows are stored", batchId, _rows(messages))
 
     def abort(self, messages: Sequence[WriterCommitMessage | None], batchId: int) -> None:

@@ -148,6 +148,23 @@ def test_a_driver_that_died_before_it_decided_leaves_nothing(query: Query) -> No
     assert query.seen() == ["a", "b", "c"]
 
 
+def test_what_a_start_with_more_tasks_has_left_open_keeps_no_reader_waiting(query: Query) -> None:
+    query.tasks()
+    query.commit([query.task(0, "a", "b", "c")])
+    assert query.seen() == ["a", "b", "c"]
+
+
+def test_a_start_with_fewer_tasks_commits_all_that_was_decided(
+    query: Query, dies_after: list[int]
+) -> None:
+    dies_after.append(1)
+    with pytest.raises(DriverDies):
+        query.commit(query.tasks())
+    dies_after.clear()
+    query.commit([query.task(0, "a", "b", "c")])
+    assert query.seen() == ["a", "b", "c"]
+
+
 @pytest.mark.parametrize("committed", [0, 1])
 def test_a_driver_that_died_after_it_decided_is_gone_on_for(
     query: Query, dies_after: list[int], committed: int

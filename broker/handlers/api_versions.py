@@ -33,7 +33,8 @@ _FEATURES_EPOCH: Final = 1
 """The features are those of the program, so the list of them has one version."""
 _FEATURES_FROM_ZERO_SINCE: Final = 4
 _SOFTWARE_SINCE: Final = 3
-_SOFTWARE: Final = re.compile(r"[a-zA-Z0-9](?:[a-zA-Z0-9\-.]*[a-zA-Z0-9])?")
+# Possessive: a name is as long as its frame, and is not gone through twice.
+_SOFTWARE: Final = re.compile(r"(?![\-.])[a-zA-Z0-9\-.]++(?<![\-.])")
 
 
 def handle(node: Node, request: ApiVersionsRequest, context: RequestContext) -> ApiVersionsResponse:

@@ -1,5 +1,6 @@
 """ListOffsets, OffsetForLeaderEpoch, DeleteRecords, InitProducerId, ApiVersions."""
 
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -364,3 +365,18 @@ async def test_a5_the_clients_name_and_version_must_be_sane(
         asked = ApiVersionsRequest(client_software_name=name, client_software_version=version)
         answer = await ask(api_versions.handle, node, asked, 3)
         assert answer.error_code == ErrorCode.INVALID_REQUEST
+
+
+async def test_a_long_name_of_a_client_is_looked_through_once(tmp_path: Path) -> None:
+    """It is as long as its frame, and everybody waits for it: 3 s for one of 100 MiB, once."""
+    letters = "a" * 10_000_000
+    async with open_node(tmp_path) as node:
+
+        def seconds(name: str) -> float:
+            started = time.process_time()
+            asked = ApiVersionsRequest(client_software_name=name, client_software_version="1")
+            api_versions.handle(node, asked, context(3))
+            return time.process_time() - started
+
+        taken = max([seconds(letters) for _ in range(3)])
+        assert min([seconds(letters + "-") for _ in range(3)]) < 4 * taken

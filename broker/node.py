@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from dataclasses import field
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Final, Protocol
 
 import trio
 
@@ -32,6 +32,8 @@ if TYPE_CHECKING:
     from tidemark.broker.replicas.verifying import Verifier
     from tidemark.broker.transactions.coordinator import TransactionCoordinator
     from tidemark.protocol.types import NodeId
+
+_AUTHENTICATING_MAX: Final = 4
 
 
 class Clock(Protocol):
@@ -79,8 +81,12 @@ class Node:
     searching: trio.CapacityLimiter = field(init=False)
     """Who looks into a batch for a time: one at a time, for it is the loop that reads it."""
 
+    authenticating: trio.CapacityLimiter = field(init=False)
+    """Who proves who it is. Anybody may begin that, and is not to have all threads."""
+
     def __post_init__(self) -> None:
         settings, sessions = self.settings, self.metrics.reads
+        self.authenticating = trio.CapacityLimiter(_AUTHENTICATING_MAX)
         self.searching = trio.CapacityLimiter(1)
         self.fetch_sessions = FetchSessions(settings.max_incremental_fetch_session_cache_slots)
         sessions.fetch_sessions = self.fetch_sessions.__len__

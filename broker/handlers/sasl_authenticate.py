@@ -6,6 +6,7 @@ import trio
 
 from tidemark.broker.metrics import BadInput
 from tidemark.broker.network.requests import RequestContext
+from tidemark.broker.network.sasl import failed
 from tidemark.broker.node import Node
 from tidemark.protocol.errors import ErrorCode, RequestError
 from tidemark.protocol.messages.sasl_authenticate import (
@@ -15,6 +16,8 @@ from tidemark.protocol.messages.sasl_authenticate import (
 
 FAILURE_DELAY_SECONDS: Final = 0.1
 """Before a failure is told, so that guessing is slow; it is what Kafka waits."""
+MESSAGE_BYTES_MAX: Final = 8 * 1024
+"""Names and passwords are short, and a name is prepared character by character."""
 
 
 async def handle(
@@ -28,7 +31,11 @@ async def handle(
             ErrorCode.ILLEGAL_SASL_STATE, "SaslHandshake comes first, and chooses a mechanism"
         )
     try:
-        step = await trio.to_thread.run_sync(exchange.step, bytes(request.auth_bytes))
+        if len(request.auth_bytes) > MESSAGE_BYTES_MAX:
+            raise failed()
+        step = await trio.to_thread.run_sync(
+            exchange.step, bytes(request.auth_bytes), limiter=node.authenticating
+        )
     except RequestError:
         node.metrics.bad_input[BadInput.FAILED_AUTHENTICATION].inc()
         await trio.sleep(FAILURE_DELAY_SECONDS)
@@ -36,5 +43,7 @@ async def handle(
     if step.user is None:
         session.exchange = exchange
     session.user = step.user
+    if step.user is not None:
+        session.on_admitted()
     # A lifetime of 0: it holds as long as the connection.
     return SaslAuthenticateResponse(auth_bytes=step.reply, error_message=None)

@@ -34,6 +34,8 @@ if TYPE_CHECKING:
 # Slices of files take no memory, but each holds its segment on the disk until it is sent.
 _QUEUED_BYTES_MAX: Final = 64 * 1024 * 1024
 _GONE: Final = EPOLLERR | EPOLLHUP
+STRANGERS_FRAME_BYTES_MAX: Final = 64 * 1024
+"""Of who has yet to prove who it is: room for the longest name of a client."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -76,6 +78,7 @@ class Connection:
     def __init__(self, client: socket.socket, session: Session, shared: Connections) -> None:
         self.session = session
         session.hold_back = self.hold_back
+        session.on_admitted = self._take_large_frames
         self.is_closed = False
         self.was_active = False
         """Whether bytes have gone either way; for who looks after it, to see when that was."""
@@ -88,9 +91,10 @@ class Connection:
         self._response_bytes_max = shared.limits.response_bytes_max
         self._socket: Wire = client
         self._descriptor = client.fileno()
-        self._received = ReceiveBuffer(
-            frame_bytes_max=shared.limits.frame_bytes_max, budget=shared.budget
-        )
+        frame_bytes_max = shared.limits.frame_bytes_max
+        if session.requires_sasl:
+            frame_bytes_max = min(frame_bytes_max, STRANGERS_FRAME_BYTES_MAX)
+        self._received = ReceiveBuffer(frame_bytes_max=frame_bytes_max, budget=shared.budget)
         # Requests whose answers have not been queued, in the order of their coming.
         self._calls: deque[Call | Answered] = deque()
         self._owed = 0  # how many requests these are: a call may be a run of them
@@ -313,6 +317,9 @@ class Connection:
         if interest != self._interest and not self.is_closed:
             self._interest = interest
             self._shared.reactor.change(self._descriptor, interest)
+
+    def _take_large_frames(self) -> None:
+        self._received.accept_frames(self._shared.limits.frame_bytes_max)
 
     def hold_back(self, seconds: float) -> None:
         """Take no more requests for so long; twice at once, for the longer of the two."""

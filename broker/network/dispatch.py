@@ -42,9 +42,9 @@ _BEFORE_SASL: Final = frozenset({API_VERSIONS_KEY, 17, 36})
 
 # What changes something that the next request of the connection may look at: it finds it done, as
 # it would with Kafka, which takes one request at a time. CreateTopics, DeleteTopics, DeleteRecords,
-# CreateAcls, DeleteAcls, AlterConfigs, CreatePartitions, DeleteGroups, IncrementalAlterConfigs,
-# OffsetDelete, AlterClientQuotas, AlterUserScramCredentials.
-_SEEN_BY_NEXT: Final = frozenset({19, 20, 21, 30, 31, 33, 37, 42, 44, 47, 49, 51})
+# CreateAcls, DeleteAcls, AlterConfigs, SaslAuthenticate, CreatePartitions, DeleteGroups,
+# IncrementalAlterConfigs, OffsetDelete, AlterClientQuotas, AlterUserScramCredentials.
+_SEEN_BY_NEXT: Final = frozenset({19, 20, 21, 30, 31, 33, 36, 37, 42, 44, 47, 49, 51})
 
 # A request begins with them, two bytes each: read as one number.
 _KEY_AND_VERSION: Final = Struct(">I")

@@ -80,6 +80,10 @@ class ReceiveBuffer:
     def is_large(self) -> bool:
         return self.capacity_bytes > FIRST_BYTES
 
+    def accept_frames(self, frame_bytes_max: int) -> None:
+        """From now on take frames of this size."""
+        self._frame_bytes_max = frame_bytes_max
+
     def receive(self, client: Wire) -> int | None:
         """Receive what is there, as far as there is room; 0 is the end of the stream.
 

@@ -29,6 +29,10 @@ def _not_held_back(_seconds: float) -> None:
     """Another broker's client is held back there."""
 
 
+def _not_told() -> None:
+    pass
+
+
 @dataclass(slots=True, kw_only=True)
 class Session:
     """What a connection is and remembers, from its first request to its last."""
@@ -61,6 +65,8 @@ class Session:
     there. What else it says is for their handler."""
     hold_back: Callable[[float], None] = _not_held_back
     """Has the connection not read for so many seconds: its client is over a quota."""
+    on_admitted: Callable[[], None] = _not_told
+    """Tells the connection that its client has proven who it is."""
     is_over: bool = False
     """The connection is gone: nobody will read what is still being found out."""
     exchange: Exchange | None = None

@@ -10,14 +10,15 @@ from __future__ import annotations
 import logging
 import socket
 from collections.abc import Awaitable, Callable
-from functools import partial
 from typing import TYPE_CHECKING, Final
 
 import trio
 
 from tidemark.broker.config import Address
+from tidemark.broker.http_connections import HttpConnections, Serve, first_of, hypercorns
 from tidemark.broker.late_imports import repeatable_imports
 from tidemark.broker.metrics import Scrape
+from tidemark.broker.network.odd_events import OddEvents
 
 if TYPE_CHECKING:
     from hypercorn.config import Config
@@ -74,28 +75,21 @@ async def _serve(
     """Why it is not served; `None` once it was, until the end. There may be no descriptors now."""
     problem: BaseException | None = None
     try:
-        serve = await trio.to_thread.run_sync(_prepare, bound, scrape, readiness)
-        await serve(shutdown_trigger=wait_stop)
+        serve = await trio.to_thread.run_sync(_prepare, scrape, readiness)
+        listener = trio.SocketListener(trio.socket.from_stdlib_socket(bound))
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(HttpConnections(serve, OddEvents(logger)).take_all, listener)
+            await wait_stop()
+            nursery.cancel_scope.cancel()
     except* OSError as errors:
-        problem = errors
-        while isinstance(problem, BaseExceptionGroup):
-            problem = problem.exceptions[0]
+        problem = first_of(errors)
     return problem
 
 
-def _prepare(
-    bound: socket.socket, scrape: Scrape, readiness: Readiness
-) -> Callable[..., Awaitable[None]]:
+def _prepare(scrape: Scrape, readiness: Readiness) -> Serve:
     with repeatable_imports():
-        from hypercorn.trio import serve
-
-        application = _application(scrape, readiness)
-        config = _hypercorn_config()
-    # Last of what can fail: hypercorn closes what it is given, and nobody else would. The caller's
-    # socket stays the caller's to close.
-    config.bind = [f"fd://{bound.dup().detach()}"]
-    # The types of ASGI applications differ between starlette and hypercorn, the calls do not.
-    return partial(serve, application, config)  # type: ignore[arg-type]
+        # The types of ASGI applications differ between starlette and hypercorn, the calls do not.
+        return hypercorns(_application(scrape, readiness), _hypercorn_config())  # type: ignore[arg-type]
 
 
 def _hypercorn_config() -> Config:
@@ -106,7 +100,6 @@ def _hypercorn_config() -> Config:
     config.errorlog = logging.getLogger("hypercorn")
     # At INFO it says that it runs, which is not news.
     config.errorlog.setLevel(logging.WARNING)
-    config.graceful_timeout = 1
     # Without descriptors it says ten times a second that nobody is accepted, each time where.
     logging.getLogger("trio.serve_listeners").setLevel(logging.CRITICAL)
     config.include_server_header = False

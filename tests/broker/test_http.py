@@ -2,7 +2,7 @@
 
 import socket
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager
 
 import pytest
 import trio
@@ -10,6 +10,7 @@ import trio.testing
 
 from tidemark.broker.config import Address
 from tidemark.broker.http import Readiness, bind_http, serve_http
+from tidemark.broker.http_connections import CONNECTIONS_MAX
 from tidemark.broker.metrics import Limits, Metrics, Scrape
 
 
@@ -100,6 +101,48 @@ async def test_a_client_that_connects_before_the_server_is_there_is_answered() -
             stream = trio.SocketStream(trio.socket.from_stdlib_socket(early))
             assert (await stream.receive_some()).startswith(b"HTTP/1.1 200")
             stop.set()
+
+
+async def test_what_a_client_makes_hypercorn_raise_ends_its_own_connection() -> None:
+    """It ended the broker: the settings of HTTP/2 are no base64."""
+    lines = ["GET / HTTP/1.1", "host: x", "connection: upgrade, http2-settings", "upgrade: h2c"]
+    asked = "\r\n".join([*lines, "http2-settings: A", "", ""]).encode()
+    async with serving(counted(0), Readiness()) as port:
+        async with await trio.open_tcp_stream("127.0.0.1", port) as stream:
+            await stream.send_all(asked)
+            async for _ in stream:
+                pass
+        assert (await get(port, "/healthz"))[0] == 200
+
+
+async def test_who_does_not_read_what_it_has_asked_for_does_not_hold_up_the_end() -> None:
+    with socket.socket() as client:
+        client.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+        async with serving(counted(0), Readiness()) as port:
+            client.connect(("127.0.0.1", port))
+            client.sendall(b"GET /metrics HTTP/1.1\r\nhost: x\r\n\r\n" * 1000)
+            assert (await get(port, "/healthz"))[0] == 200
+            await trio.testing.wait_all_tasks_blocked(0.5)
+
+
+async def test_the_oldest_connection_makes_room_for_the_newest() -> None:
+    """HTTP/2 keeps the silent."""
+    begun = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + bytes([0, 0, 0, 4, 0, 0, 0, 0, 0])
+    async with serving(counted(0), Readiness()) as port, AsyncExitStack() as clients:
+        streams = []
+        for _ in range(CONNECTIONS_MAX + 2):
+            stream = await trio.open_tcp_stream("127.0.0.1", port)
+            streams.append(await clients.enter_async_context(stream))
+            await stream.send_all(begun)
+            assert await stream.receive_some()
+        assert (await get(port, "/healthz"))[0] == 200
+        for stream in streams[:3]:
+            async for _ in stream:  # until the broker hangs up
+                pass
+        with trio.move_on_after(0.1):
+            async for _ in streams[3]:
+                pass
+            pytest.fail("it is not among the oldest")
 
 
 def test_a_port_in_use_is_an_os_error() -> None:

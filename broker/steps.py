@@ -1,6 +1,6 @@
 """A request with tens of thousands of elements, answered a little at a time."""
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from typing import Final, TypeVar
 
 import trio
@@ -17,6 +17,18 @@ def portions(elements: Sequence[A]) -> Iterator[Sequence[A]]:
     at_once = _ELEMENTS_AT_ONCE
     for at in range(0, len(elements), at_once):
         yield elements[at : at + at_once]
+
+
+def distinct(elements: Iterable[A], of: Callable[[A], Hashable]) -> list[A]:
+    """The first of those that are the same by `of`, in their order.
+
+    For requests whose answer says much of each thing that is asked about: who names one thing ten
+    thousand times would have all of it as often, made on the loop and in its memory.
+    """
+    first: dict[Hashable, A] = {}
+    for element in elements:
+        first.setdefault(of(element), element)
+    return list(first.values())
 
 
 class Steps:

@@ -27,7 +27,7 @@ async def handle(
     node: Node, request: ConsumerGroupDescribeRequest, context: RequestContext
 ) -> ConsumerGroupDescribeResponse:
     steps, groups = Steps(), list[DescribedGroup]()
-    for group_id in request.group_ids:
+    for group_id in dict.fromkeys(request.group_ids):
         operations = NOT_ASKED
         if request.include_authorized_operations:
             operations = node.access.operations(context.session, ResourceType.GROUP, group_id)

@@ -1,5 +1,7 @@
 """DescribeConfigs: all configs of topics, this broker and groups, with defaults (trap M10)."""
 
+from operator import attrgetter
+
 from tidemark.broker.metadata.config_resources import (
     ConfigEntry,
     ResourceType,
@@ -11,7 +13,7 @@ from tidemark.broker.metadata.config_resources import (
 )
 from tidemark.broker.network.requests import RequestContext
 from tidemark.broker.node import Node
-from tidemark.broker.steps import Steps
+from tidemark.broker.steps import Steps, distinct
 from tidemark.protocol.errors import ErrorCode, RequestError
 from tidemark.protocol.messages.describe_configs import (
     DescribeConfigsRequest,
@@ -27,7 +29,8 @@ async def handle(
     node: Node, request: DescribeConfigsRequest, _context: RequestContext
 ) -> DescribeConfigsResponse:
     steps, results = Steps(), list[DescribeConfigsResult]()
-    for resource in request.resources:
+    named = attrgetter("resource_type", "resource_name")
+    for resource in distinct(request.resources, named):
         results.append(_describe(node, resource, request))
         await steps.did(1 + len(results[-1].configs))
     return DescribeConfigsResponse(results=results)

@@ -22,7 +22,7 @@ async def handle(
     node: Node, request: DescribeGroupsRequest, context: RequestContext
 ) -> DescribeGroupsResponse:
     steps, groups = Steps(), list[DescribedGroup]()
-    for group_id in request.groups:
+    for group_id in dict.fromkeys(request.groups):
         operations = NOT_ASKED
         if request.include_authorized_operations:
             operations = node.access.operations(context.session, ResourceType.GROUP, group_id)

@@ -15,7 +15,9 @@ from tidemark.protocol.messages.describe_rebalances import (
 def handle(
     node: Node, request: DescribeRebalancesRequest, context: RequestContext
 ) -> DescribeRebalancesResponse:
-    return DescribeRebalancesResponse(groups=[_of(node, group_id) for group_id in request.groups])
+    return DescribeRebalancesResponse(
+        groups=[_of(node, group_id) for group_id in dict.fromkeys(request.groups)]
+    )
 
 
 def _of(node: Node, group_id: str) -> DescribedRebalances:

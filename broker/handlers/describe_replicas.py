@@ -9,13 +9,14 @@ from typing import TYPE_CHECKING, Final
 from tidemark.broker.metadata.topic import Topic
 from tidemark.broker.network.requests import RequestContext
 from tidemark.broker.replicas.replica import Replica
-from tidemark.broker.steps import Steps
+from tidemark.broker.steps import Steps, distinct
 from tidemark.partitions.storage.state_db import PartitionKey
 from tidemark.protocol.errors import ErrorCode, RequestError
 from tidemark.protocol.messages.describe_replicas import (
     CompactionProgress,
     DescribeReplicasRequest,
     DescribeReplicasResponse,
+    DescribeReplicasTopic,
     PartitionReplicas,
     ReassignmentProgress,
     ReplicaDescription,
@@ -40,7 +41,7 @@ async def handle(
         for topic in node.topics:
             topics.append(await _describe(node, topic, None, steps))
         return DescribeReplicasResponse(topics=topics)
-    for asked in request.topics:
+    for asked in distinct(request.topics, _asked):
         known = node.topics.get(asked.topic)
         if known is None:
             unknown = TopicReplicas(
@@ -51,6 +52,10 @@ async def handle(
         else:
             topics.append(await _describe(node, known, asked.partitions, steps))
     return DescribeReplicasResponse(topics=topics)
+
+
+def _asked(topic: DescribeReplicasTopic) -> tuple[str, tuple[int, ...] | None]:
+    return topic.topic, None if topic.partitions is None else tuple(topic.partitions)
 
 
 async def _describe(

@@ -24,7 +24,9 @@ def handle(
 ) -> DescribeTransactionsResponse:
     del context
     return DescribeTransactionsResponse(
-        transaction_states=[_described(node, each) for each in request.transactional_ids]
+        transaction_states=[
+            _described(node, each) for each in dict.fromkeys(request.transactional_ids)
+        ]
     )
 
 

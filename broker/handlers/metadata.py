@@ -8,7 +8,7 @@ from tidemark.broker.metadata.partition_view import PartitionView, partition_vie
 from tidemark.broker.metadata.topic import NewTopic, Topic
 from tidemark.broker.network.requests import RequestContext
 from tidemark.broker.node import Node
-from tidemark.broker.steps import Steps
+from tidemark.broker.steps import Steps, distinct
 from tidemark.partitions.state_machines.access.acls import ResourceType
 from tidemark.protocol.errors import ErrorCode, RequestError
 from tidemark.protocol.messages.metadata import (
@@ -37,7 +37,7 @@ async def handle(node: Node, request: MetadataRequest, context: RequestContext) 
             topics.append(_describe(node, topic, request, context))
             await steps.did(1 + topic.partition_count)
     else:
-        for asked in request.topics or ():
+        for asked in distinct(request.topics or (), lambda topic: (topic.name, topic.topic_id)):
             topics.append(await _answer(node, asked, request, context))
             await steps.did(1 + len(topics[-1].partitions))
     controller = node.brokers.controller_for_clients

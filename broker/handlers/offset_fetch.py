@@ -8,6 +8,7 @@ from typing import NamedTuple, TypeVar
 from tidemark.broker.handlers.topic_ids import with_names
 from tidemark.broker.network.requests import RequestContext
 from tidemark.broker.node import Node
+from tidemark.broker.steps import distinct
 from tidemark.partitions.state_machines.groups.offsets import Offsets
 from tidemark.protocol.errors import ErrorCode, RequestError
 from tidemark.protocol.messages.consumer_offsets import OffsetCommitValue
@@ -49,7 +50,8 @@ Asked = Sequence[OffsetFetchRequestTopic] | Sequence[OffsetFetchRequestTopics] |
 def handle(node: Node, request: OffsetFetchRequest, context: RequestContext) -> OffsetFetchResponse:
     if context.api_version >= _SEVERAL_SINCE:
         answer = _group if context.api_version <= NAMES_UNTIL else _group_by_ids
-        groups = [answer(node, group, request.require_stable) for group in request.groups]
+        asked = distinct(request.groups, lambda group: group.group_id)
+        groups = [answer(node, group, request.require_stable) for group in asked]
         return OffsetFetchResponse(groups=groups)
     try:
         offsets = node.coordinator.committed(request.group_id)

@@ -8,6 +8,7 @@ from typing import Any, Final
 
 from tidemark.broker.access.gate import GROUP, TOPIC, Passed, Visitor
 from tidemark.broker.network.error_responses import filled
+from tidemark.broker.steps import distinct
 from tidemark.partitions.state_machines.access.acls import Operation
 from tidemark.protocol.errors import ErrorCode, RequestError
 from tidemark.protocol.messages import offset_fetch as messages
@@ -20,21 +21,22 @@ _GROUP_ERROR_SINCE: Final = 2
 def offset_fetch(visitor: Visitor, request: OffsetFetchRequest) -> Passed:
     if visitor.api_version < _SEVERAL_SINCE:
         return _one(visitor, request)
-    error = {each.group_id: _refused(visitor, each.group_id) for each in request.groups}
-    allowed = [_Asked(visitor, each) for each in request.groups if error[each.group_id] is None]
+    groups = distinct(request.groups, lambda group: group.group_id)
+    error = {each.group_id: _refused(visitor, each.group_id) for each in groups}
+    allowed = [_Asked(visitor, each) for each in groups if error[each.group_id] is None]
     refused = [
         messages.OffsetFetchResponseGroup(group_id=each.group_id, topics=(), error_code=why.code)
-        for each in request.groups
+        for each in groups
         if (why := error[each.group_id]) is not None
     ]
 
     def finish(response: OffsetFetchResponse | None) -> OffsetFetchResponse:
         answered = () if response is None else response.groups
-        groups = [
+        finished = [
             asked.finished(each, messages.OffsetFetchResponseTopics)
             for asked, each in zip(allowed, answered, strict=True)
         ]
-        return OffsetFetchResponse(groups=[*groups, *refused])
+        return OffsetFetchResponse(groups=[*finished, *refused])
 
     rest = replace(request, groups=[each.rest for each in allowed]) if allowed else None
     return Passed(rest, finish)

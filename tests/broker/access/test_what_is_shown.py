@@ -174,6 +174,15 @@ async def test_commits(guard: Guarded, version: int) -> None:
     assert [(each.name, each.partitions[0].committed_offset) for each in found.topics] == [("b", 7)]
 
 
+async def test_a_group_that_is_named_again_is_answered_once(guard: Guarded) -> None:
+    await guard.create("a")
+    await commit(guard, "g", "a")
+    await guard.alter(added=[allowed(DESCRIBE, GROUP, "g"), allowed(DESCRIBE, TOPIC, "a")])
+    groups = [{"group_id": each, "topics": None} for each in ("g", "h", "h", "g")]
+    answer = await guard.ask("alice", build(OffsetFetchRequest, {"groups": groups}), 8)
+    assert [(each.group_id, len(each.topics)) for each in answer.groups] == [("g", 1), ("h", 0)]
+
+
 async def test_transactional_ids(guard: Guarded) -> None:
     for name in ("mine", "hers"):
         begin = InitProducerIdRequest(transactional_id=name, transaction_timeout_ms=1_000)

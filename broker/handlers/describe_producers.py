@@ -30,9 +30,13 @@ async def handle(
 ) -> DescribeProducersResponse:
     del context
     steps, topics = Steps(), list[TopicResponse]()
+    answered = set[tuple[str, int]]()  # once, however often they are named
     for topic in request.topics:
         partitions = list[PartitionResponse]()
         for index in topic.partition_indexes:
+            if (topic.name, index) in answered:
+                continue
+            answered.add((topic.name, index))
             partitions.append(_answer(node, topic.name, index))
             await steps.did(1 + len(partitions[-1].active_producers))
         topics.append(TopicResponse(name=topic.name, partitions=partitions))

@@ -19,4 +19,12 @@ MUTATIONS = (
         new="request.groups",
         killed_by=_TEST,
     ),
+    Mutation(
+        name="the producers of a partition that is named again are described once",
+        file="broker/handlers/describe_producers.py",
+        old="            answered.add((topic.name, index))\n",
+        new="",
+        killed_by="tests/broker/handlers/test_repeated.py::"
+        "test_the_producers_of_a_partition_are_described_once",
+    ),
 )

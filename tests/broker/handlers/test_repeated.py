@@ -20,6 +20,7 @@ from tidemark.protocol.messages.describe_configs import (
     DescribeConfigsResource,
 )
 from tidemark.protocol.messages.describe_groups import DescribeGroupsRequest
+from tidemark.protocol.messages.describe_producers import DescribeProducersRequest, TopicRequest
 from tidemark.protocol.messages.describe_rebalances import DescribeRebalancesRequest
 from tidemark.protocol.messages.describe_replicas import (
     DescribeReplicasRequest,
@@ -99,6 +100,18 @@ async def test_other_partitions_of_a_topic_are_other_replicas(tmp_path: Path) ->
         handle: Any = HANDLERS[api_of(DescribeReplicasRequest).key]
         answer: Any = await ask(handle, node, DescribeReplicasRequest(topics=topics), 0)
         assert [[each.partition for each in topic.partitions] for topic in answer.topics] == [
+            [0],
+            [1],
+        ]
+
+
+async def test_the_producers_of_a_partition_are_described_once(tmp_path: Path) -> None:
+    topics = [TopicRequest(name="a", partition_indexes=each) for each in ([0, 0], [1, 0, 1])]
+    async with open_node(tmp_path) as node:
+        await new_topic(node, "a")
+        handle: Any = HANDLERS[api_of(DescribeProducersRequest).key]
+        answer: Any = await ask(handle, node, DescribeProducersRequest(topics=topics), 0)
+        assert [[each.partition_index for each in topic.partitions] for topic in answer.topics] == [
             [0],
             [1],
         ]

@@ -92,7 +92,7 @@ REQUESTS: Final[list[Message]] = [
         ]
     ),
     producers.DescribeProducersRequest(
-        topics=[producers.TopicRequest(name="t", partition_indexes=[0] * COUNT)]
+        topics=[producers.TopicRequest(name="t", partition_indexes=list(range(COUNT)))]
     ),
     DescribeReplicasRequest(topics=None),
     reassignments.AlterPartitionReassignmentsRequest(

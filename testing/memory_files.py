@@ -98,6 +98,8 @@ class MemoryFiles:
 
     sector_bytes: Final = 1
     """Writes are torn anywhere."""
+    sends_pages: Final = False
+    """Nothing is sent from it."""
 
     def __init__(self) -> None:
         self.capacity_bytes: int | None = None

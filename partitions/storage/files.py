@@ -119,6 +119,12 @@ class Files(Protocol):
         all, whenever the power fails."""
         ...
 
+    @property
+    def sends_pages(self) -> bool:
+        """Whether what `sendfile` sends is no copy: until the other side has read it, it is what
+        the file holds then, though the file be closed and the process gone."""
+        ...
+
     def create(self, path: str) -> File:
         """A new, empty file for reading and writing, in place of any that is there."""
         ...
@@ -290,6 +296,7 @@ class OsFiles:
 
     sector_bytes: Final = 512
     """Of all disks that are made; many have more."""
+    sends_pages: Final = True
 
     def create(self, path: str) -> File:
         return OsFile(os.open(path, os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o644))

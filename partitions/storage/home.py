@@ -30,7 +30,7 @@ class LogHome:
 
     def segment(self, base_offset: Offset, *, end_offset: Offset, size_bytes: int) -> Segment:
         """A segment whose file is there."""
-        return Segment(
+        segment = Segment(
             self.directory,
             base_offset,
             end_offset=end_offset,
@@ -38,6 +38,8 @@ class LogHome:
             readers=self.readers,
             interval_bytes=self.interval_bytes,
         )
+        segment.is_lent = self.files.sends_pages
+        return segment
 
     def create_segment(self, base_offset: Offset, *, is_first: bool = False) -> Segment:
         """An empty segment, open for writing; its name is durable once the directory is synced. The
@@ -51,7 +53,7 @@ class LogHome:
         else:
             self.remove_index(segment)
         segment.writer = self.recycled.take(segment.path) or self.files.create(segment.path)
-        segment.is_new = True
+        segment.is_new, segment.is_lent = True, False
         return segment
 
     def remove_index(self, segment: Segment) -> None:

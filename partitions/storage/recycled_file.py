@@ -18,7 +18,10 @@ finds the end nonetheless:
 
 The file is cut to its segment when that is complete, and when the log is closed.
 
-Whoever still reads the old segment reads that file: it waits until nobody has it open.
+Whoever still reads the old segment reads that file: it waits until nobody has it open. That is not
+enough where `sendfile` has sent something of it. The kernel sends the file's pages, and who has not
+read them yet, a client that takes its time, would read the new segment in place of the old. Nobody
+can tell when that is over: so only a file is kept from which nothing was ever sent.
 """
 
 from struct import Struct
@@ -27,6 +30,7 @@ from typing import Final
 
 from tidemark.partitions.storage.files import TEMPORARY_SUFFIX, File, Files, remove_if_there
 from tidemark.partitions.storage.scan import iter_batches
+from tidemark.partitions.storage.slices import Lender
 from tidemark.protocol.errors import CorruptBatch
 
 RECYCLED_NAME: Final = f"recycled{TEMPORARY_SUFFIX}"
@@ -70,16 +74,19 @@ class RecycledFile:
                 self._files.rename(path, self._path)
                 self.waits = True
 
-    def prepared(self, batch_bytes: int) -> File | None:
+    def prepared(self, lender: Lender, batch_bytes: int) -> File | None:
         """What was kept, with nothing in it that could be taken for a batch. Blocking.
 
-        `None` while somebody has it open; and where its batches have less than so many bytes on
-        average, it is gone then. Raises `OSError`.
+        `None` while somebody has it open; and where something was sent from it, or its batches have
+        less than so many bytes on average, it is gone then. Raises `OSError`.
         """
         if not self.waits:
             return None
         file = self._files.open_alone(self._path)
-        if file is not None and not _is_spoilt(file, batch_bytes, self._files.sector_bytes):
+        if file is None:
+            return None
+        # Not before: what is to be sent has it open.
+        if lender.is_lent or not _is_spoilt(file, batch_bytes, self._files.sector_bytes):
             self.drop()
             return None
         return file

@@ -54,6 +54,7 @@ class Segment:
         "detached",
         "end_offset",
         "first_seen_ms",
+        "is_lent",
         "is_new",
         "is_synced",
         "pinned",
@@ -78,6 +79,9 @@ class Segment:
         """Open while there are bytes that are not synced, and while the segment is appended to."""
         self.first_seen_ms: int | None = None
         """When retention first saw it with records in it, by the broker's clock."""
+        self.is_lent = False
+        """Something of it may have been given to the kernel to be sent, by this process or by one
+        before: who gets it may not have read it yet, and reads what is there by then."""
         self.is_new = False
         """Its name may not be on the disk yet, or those that are gone may still be there; a sync of
         the directory need not clear it."""
@@ -293,7 +297,7 @@ class Segment:
             if end.position <= start:
                 return EMPTY_SLICE
             self._read = asked, start, end
-        return LogSlice(self.file, start, end.position - start, end.offset)
+        return LogSlice(self.file, start, end.position - start, end.offset, self)
 
     def _last_fitting(
         self, start: int, end: Boundary, bytes_max: int, at_least_one: bool

@@ -1,7 +1,15 @@
 """What a read gives back: not bytes but where they lie, for `sendfile` from the page cache."""
 
+from typing import Protocol
+
 from tidemark.partitions.storage.files import File
 from tidemark.protocol.types import Offset
+
+
+class Lender(Protocol):
+    """Whose file it is."""
+
+    is_lent: bool
 
 
 class LogSlice:
@@ -11,10 +19,18 @@ class LogSlice:
     socket: the bytes stay until the slice is released or dropped.
     """
 
-    __slots__ = ("_file", "_length", "end_offset", "position")
+    __slots__ = ("_file", "_lender", "_length", "end_offset", "position")
 
-    def __init__(self, file: File | None, position: int, length: int, end_offset: Offset) -> None:
+    def __init__(
+        self,
+        file: File | None,
+        position: int,
+        length: int,
+        end_offset: Offset,
+        lender: Lender | None = None,
+    ) -> None:
         self._file = file
+        self._lender = lender
         self.position = position
         self._length = length
         self.end_offset = end_offset
@@ -24,8 +40,13 @@ class LogSlice:
         return self._length
 
     def fileno(self) -> int:
-        """The descriptor to send from. Not of an empty or a released slice."""
+        """The descriptor to send from. Not of an empty or a released slice.
+
+        What was sent is no copy: until the other side has read it, it is what the file holds then.
+        """
         assert self._file is not None
+        if self._lender is not None:
+            self._lender.is_lent = True
         return self._file.fileno()
 
     def read(self) -> bytes:
@@ -42,7 +63,7 @@ class LogSlice:
 
     def share(self) -> "LogSlice":
         """The same bytes for somebody else, who releases them by himself."""
-        return LogSlice(self._file, self.position, self._length, self.end_offset)
+        return LogSlice(self._file, self.position, self._length, self.end_offset, self._lender)
 
     def release(self) -> None:
         """Let go of the file. Doing it twice is allowed."""

@@ -37,6 +37,27 @@ MUTATIONS = (
         killed_by=f"{_TESTS}test_of_the_os_a_file_is_taken_only_if_nobody_has_it_open",
     ),
     Mutation(
+        name="a file that something was sent from is not written over",
+        file=_FILE,
+        old="        if lender.is_lent or not _is_spoilt(",
+        new="        if not _is_spoilt(",
+        killed_by=f"{_TESTS}test_a_file_that_something_was_sent_from_is_not_written_over",
+    ),
+    Mutation(
+        name="what is to be sent is known of",
+        file="partitions/storage/slices.py",
+        old="            self._lender.is_lent = True\n",
+        new="            pass\n",
+        killed_by=f"{_TESTS}test_a_file_that_something_was_sent_from_is_not_written_over",
+    ),
+    Mutation(
+        name="nor is a file written over that a process before may have sent",
+        file="partitions/storage/home.py",
+        old="        segment.is_lent = self.files.sends_pages\n",
+        new="",
+        killed_by=f"{_TESTS}test_nor_is_one_that_a_process_before_may_have_sent",
+    ),
+    Mutation(
         name="a log that begins anew takes no file of its former self",
         file="partitions/storage/home.py",
         old="        self.recycled.drop()\n",

@@ -3,12 +3,16 @@
 import time
 from contextlib import suppress
 from pathlib import Path
+from select import select
 
 import pytest
 
 from tests.leases import need_leases
-from tests.system.attacks import Peer, batch
+from tests.system.attacks import SECONDS, Peer, batch, fetching
 from tidemark.protocol.errors import ErrorCode
+from tidemark.protocol.frames import encode_request
+from tidemark.protocol.messages.fetch import FetchResponse
+from tidemark.protocol.records.records import decode_records
 from tidemark.testing.process import open_broker_process
 
 RECORD = 300_000
@@ -72,3 +76,29 @@ def test_new_segments_are_written_over_the_files_of_old_ones(tmp_path: Path, flu
         assert "bytes that an older segment had left" in broker.log
         with Peer(broker.bootstrap) as peer:
             check(peer, count)
+
+
+def test_who_reads_an_answer_late_reads_what_was_sent(tmp_path: Path) -> None:
+    data = tmp_path / "data"
+    with (
+        open_broker_process(data) as broker,
+        Peer(broker.bootstrap) as peer,
+        Peer(broker.bootstrap) as late,
+    ):
+        peer.create_topic("short", segment_bytes="1000000", retention_bytes="1000000", flush="os")
+        for number in range(3):
+            produce(peer, number)
+        request = fetching("short", 0)
+        late.send(encode_request(request, 12, 7, "late"))
+        # All of it is in the sockets' buffers, and is the file's pages still.
+        assert select([late.socket], [], [], SECONDS)[0]
+        time.sleep(0.2)
+        for number in range(3, 20):
+            produce(peer, number)
+            time.sleep(0.1)
+        assert "00000000000000000000.log" not in sizes(data / "short-0")
+        answer = late.read(request, 12, FetchResponse)
+        records = answer.responses[0].partitions[0].records
+        assert isinstance(records, memoryview)
+        there = [(each.offset, each.value) for each in decode_records(records)]
+        assert there == [(n, n.to_bytes(4, "big") * (RECORD // 4)) for n in range(3)]

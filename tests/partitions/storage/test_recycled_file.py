@@ -1,6 +1,9 @@
 """The file of a segment that is gone is written over by the next one, and never taken for it."""
 
 from collections.abc import Sequence
+from contextlib import suppress
+from io import UnsupportedOperation
+from pathlib import Path
 from random import Random
 
 import pytest
@@ -15,7 +18,7 @@ from tidemark.partitions.storage.recycled_file import RECYCLED_NAME, RecycledFil
 from tidemark.partitions.storage.retention import Removal
 from tidemark.partitions.storage.room import Room
 from tidemark.partitions.storage.settings import LogSettings
-from tidemark.partitions.storage.slices import LogSlice
+from tidemark.partitions.storage.slices import Lender, LogSlice
 from tidemark.protocol.errors import CorruptBatch
 from tidemark.protocol.records.header import check_crc, iter_headers
 from tidemark.protocol.types import Offset
@@ -153,6 +156,45 @@ def test_who_reads_the_old_segment_goes_on_reading_it(files: MemoryFiles) -> Non
     assert removal.home.recycled.is_offered, "once nobody reads it"
 
 
+def send(part: LogSlice) -> None:
+    with suppress(UnsupportedOperation):  # a file in memory has no descriptor
+        part.fileno()
+
+
+@pytest.mark.parametrize("is_late", [False, True])
+def test_a_file_that_something_was_sent_from_is_not_written_over(
+    files: MemoryFiles, is_late: bool
+) -> None:
+    log = Log.open(files, DIRECTORY, SETTINGS)
+    fill(log, 3)
+    log.sync()
+    held = log.read(Offset(0), bytes_max=400, end_offset=log.end_offset)
+    if not is_late:
+        send(held.share())
+    removal = log.delete_before(Offset(7))
+    removal.run()
+    if is_late:
+        assert is_kept(files), "as long as it is to be sent"
+        send(held)
+    del held
+    removal.offer()
+    assert (is_kept(files), removal.home.recycled.is_offered) == (False, False)
+    fill(log, 4)
+    assert values(log) == list(range(7, log.end_offset))
+
+
+@pytest.mark.parametrize("is_found", [False, True])
+def test_nor_is_one_that_a_process_before_may_have_sent(tmp_path: Path, is_found: bool) -> None:
+    need_leases(tmp_path)
+    files, directory = OsFiles(), str(tmp_path)
+    log = Log.open(files, directory, SETTINGS)
+    fill(log, 3)
+    if is_found:
+        log = Log.open(files, directory, SETTINGS, recovery_point=log.close())
+    log.delete_before(Offset(7)).run()
+    assert files.exists(f"{directory}/{RECYCLED_NAME}") is not is_found
+
+
 def test_of_the_os_a_file_is_taken_only_if_nobody_has_it_open(
     tmp_path_factory: pytest.TempPathFactory,
 ) -> None:
@@ -264,8 +306,8 @@ def test_a_log_that_begins_anew_while_a_file_is_prepared_does_not_take_it(
     log, removal = trimmed(files)
     prepared = RecycledFile.prepared
 
-    def reset_meanwhile(recycled: RecycledFile, batch_bytes: int) -> File | None:
-        file = prepared(recycled, batch_bytes)
+    def reset_meanwhile(recycled: RecycledFile, lender: Lender, batch_bytes: int) -> File | None:
+        file = prepared(recycled, lender, batch_bytes)
         log.reset(Offset(0))
         return file
 

@@ -16,6 +16,7 @@ import contextlib
 import errno
 import fcntl
 import os
+import signal
 import time
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Final, NamedTuple, Protocol
@@ -308,8 +309,11 @@ class OsFiles:
         descriptor = os.open(path, os.O_RDWR | os.O_CLOEXEC)
         file = OsFile(descriptor)
         try:
-            # The kernel lets nobody else in while it lasts, and so does not give it where
-            # somebody is in.
+            # The kernel tells who has a lease of others that come, with SIGIO, which would end the
+            # process; this one does nothing.
+            fcntl.fcntl(descriptor, fcntl.F_SETSIG, signal.SIGURG)
+            # It lets nobody else in while the lease lasts, and so does not give it where somebody
+            # is in.
             fcntl.fcntl(descriptor, fcntl.F_SETLEASE, fcntl.F_WRLCK)
             fcntl.fcntl(descriptor, fcntl.F_SETLEASE, fcntl.F_UNLCK)
         except (OSError, AttributeError):

@@ -58,6 +58,13 @@ MUTATIONS = (
         killed_by=f"{_TESTS}test_nor_is_one_that_a_process_before_may_have_sent",
     ),
     Mutation(
+        name="who opens a file while it is taken does not end the broker",
+        file="partitions/storage/files.py",
+        old="            fcntl.fcntl(descriptor, fcntl.F_SETSIG, signal.SIGURG)\n",
+        new="",
+        killed_by=f"{_TESTS}test_who_opens_a_file_while_it_is_taken_does_not_end_the_process",
+    ),
+    Mutation(
         name="a log that begins anew takes no file of its former self",
         file="partitions/storage/home.py",
         old="        self.recycled.drop()\n",

@@ -1,10 +1,12 @@
 """The file of a segment that is gone is written over by the next one, and never taken for it."""
 
+import sys
 from collections.abc import Sequence
 from contextlib import suppress
 from io import UnsupportedOperation
 from pathlib import Path
 from random import Random
+from subprocess import run
 
 import pytest
 
@@ -28,6 +30,26 @@ DIRECTORY = "/p-0"
 SIZE = 100
 """Of a batch's record; five batches to a segment."""
 SETTINGS = LogSettings(segment_bytes=1000, recycled_batch_bytes=SIZE)
+
+
+_OPENED_MEANWHILE = """
+import fcntl, subprocess, sys, time
+from tidemark.partitions.storage.files import OsFiles
+
+call = fcntl.fcntl
+
+def call_and_wait(descriptor, command, argument):
+    answer = call(descriptor, command, argument)
+    if (command, argument) == (fcntl.F_SETLEASE, fcntl.F_WRLCK):
+        others.append(subprocess.Popen(["cat", sys.argv[1]]))
+        time.sleep(0.5)
+    return answer
+
+others, fcntl.fcntl = [], call_and_wait
+alone = OsFiles().open_alone(sys.argv[1])
+assert alone is not None
+assert others[0].wait(30) == 0
+"""
 
 
 @pytest.fixture
@@ -212,6 +234,14 @@ def test_of_the_os_a_file_is_taken_only_if_nobody_has_it_open(
     alone = files.open_alone(path)
     assert alone is not None
     assert files.open_reader(path).pread(1, 0) == b"x", "it may be opened again"
+
+
+def test_who_opens_a_file_while_it_is_taken_does_not_end_the_process(tmp_path: Path) -> None:
+    need_leases(tmp_path)
+    path = tmp_path / "file"
+    path.write_bytes(b"x")
+    ended = run([sys.executable, "-c", _OPENED_MEANWHILE, path], check=False, timeout=60)
+    assert ended.returncode == 0
 
 
 def test_only_a_large_file_of_a_log_that_may_grow_is_kept(files: MemoryFiles) -> None:

@@ -38,6 +38,7 @@ ENTRY: Final = Struct(">ii")
 TIME_ENTRY: Final = Struct(">qi")
 ENTRY_BYTES: Final = ENTRY.size
 TIME_ENTRY_BYTES: Final = TIME_ENTRY.size
+RELATIVE_OFFSET_MAX: Final = 2**31 - 1
 
 
 # Most of thousands of partitions have no entry, and an empty array takes 80 bytes.

@@ -6,7 +6,7 @@ from typing import Final
 
 from tidemark.partitions.storage import retention
 from tidemark.partitions.storage.files import File
-from tidemark.partitions.storage.index import GrowingIndex
+from tidemark.partitions.storage.index import RELATIVE_OFFSET_MAX, GrowingIndex
 from tidemark.partitions.storage.log_state import NOT_KNOWN_MS, LogState
 from tidemark.partitions.storage.segment import Segment
 from tidemark.partitions.storage.syncing import PendingSnapshot
@@ -20,7 +20,6 @@ from tidemark.protocol.records.header import (
 )
 from tidemark.protocol.types import BytesLike, Epoch, Offset
 
-_RELATIVE_OFFSET_MAX: Final = 2**31 - 1
 _MAX_TIMESTAMP: Final = BatchHeader._fields.index("max_timestamp")
 
 
@@ -96,7 +95,7 @@ class AppendingLog(LogState):
         active = self._active
         return (
             active.size_bytes + size_bytes <= self._segment_bytes
-            and self.end_offset + record_count - active.base_offset <= _RELATIVE_OFFSET_MAX
+            and self.end_offset + record_count - active.base_offset <= RELATIVE_OFFSET_MAX
             and (last_ms <= self._rolls_above_ms or not self._is_roll_due(last_ms))
         )
 
@@ -132,7 +131,7 @@ class AppendingLog(LogState):
         position = active.size_bytes
         if position and (
             position + size_bytes > self._segment_bytes
-            or last_offset - active.base_offset > _RELATIVE_OFFSET_MAX
+            or last_offset - active.base_offset > RELATIVE_OFFSET_MAX
             or (last_ms > self._rolls_above_ms and self._is_roll_due(last_ms))
         ):
             active, position = self._roll(), 0

@@ -5,7 +5,12 @@ from typing import NamedTuple, Protocol
 
 from tidemark.partitions.storage.file_cache import FileCache
 from tidemark.partitions.storage.files import File, corrupt
-from tidemark.partitions.storage.index import Entry, GrowingIndex, TimeEntry
+from tidemark.partitions.storage.index import (
+    RELATIVE_OFFSET_MAX,
+    Entry,
+    GrowingIndex,
+    TimeEntry,
+)
 from tidemark.partitions.storage.names import (
     INDEX_SUFFIX,
     LOG_SUFFIX,
@@ -163,7 +168,11 @@ class Segment:
         return index
 
     def extend_index(self, index: GrowingIndex, position: int) -> None:
+        """Raises `StorageError` for a batch with offsets of another segment."""
         for at, header in self.batches_from(position):
+            first, last = header.base_offset - self.base_offset, header.last_offset
+            if first < 0 or last - self.base_offset > RELATIVE_OFFSET_MAX:
+                raise corrupt(self.path, at, f"offset {header.base_offset} in another segment")
             index.add(at, header.size_bytes, header.last_offset, header.max_timestamp)
 
     def _stored_index(self) -> StoredIndex | None:

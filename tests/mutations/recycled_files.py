@@ -135,6 +135,14 @@ MUTATIONS = (
         killed_by="tests/partitions/storage/test_older_tail.py::test_damage_before_it_is_still_damage",
     ),
     Mutation(
+        name="an offset that is far from its segment's is damage, or older, and no mistake of ours",
+        file="partitions/storage/segment.py",
+        old="            if first < 0 or last - self.base_offset > RELATIVE_OFFSET_MAX:\n",
+        new="            if False:\n",
+        killed_by="tests/partitions/storage/test_older_tail.py"
+        "::test_a_start_bears_one_whose_offsets_are_far_away",
+    ),
+    Mutation(
         name="what was cut off behind the recovery point may be there again, and is no damage",
         file="partitions/storage/recovery.py",
         old="            settled -= 1\n",

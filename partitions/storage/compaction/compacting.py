@@ -12,7 +12,6 @@ runs that follow, each of which goes on where the one before has ended.
 """
 
 from collections.abc import Iterator, Sequence
-from typing import Final
 
 from tidemark.partitions.storage.compaction.filtering import BatchFilter
 from tidemark.partitions.storage.compaction.job import Job, Rewritten, SourceSegment, Tally
@@ -29,10 +28,9 @@ from tidemark.partitions.storage.compaction.scanning import Unreadable, scan_bat
 from tidemark.partitions.storage.compaction.survey import Survey, survey
 from tidemark.partitions.storage.compaction.swapping import give_up_swap
 from tidemark.partitions.storage.files import Files
+from tidemark.partitions.storage.index import RELATIVE_OFFSET_MAX
 from tidemark.protocol.records.header import BatchHeader
 from tidemark.protocol.types import Offset
-
-_RELATIVE_OFFSET_MAX: Final = 2**31 - 1
 
 
 class CompactionRun:
@@ -152,7 +150,7 @@ def grouped(
         size_bytes = sum(each.size_bytes for each in group) + source.size_bytes
         if group and (
             size_bytes > segment_bytes
-            or source.end_offset - group[0].base_offset > _RELATIVE_OFFSET_MAX
+            or source.end_offset - group[0].base_offset > RELATIVE_OFFSET_MAX
         ):
             yield group
             group = []

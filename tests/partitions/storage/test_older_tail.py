@@ -6,7 +6,7 @@ from tests.partitions.storage.batches import batch
 from tests.partitions.storage.directories import files_with
 from tidemark.partitions.storage.inspect import dump, verify
 from tidemark.partitions.storage.log import Log
-from tidemark.partitions.storage.names import LOG_SUFFIX
+from tidemark.partitions.storage.names import LOG_SUFFIX, file_name
 from tidemark.partitions.storage.settings import LogSettings
 from tidemark.protocol.types import Offset
 from tidemark.testing.memory_files import MemoryFiles
@@ -88,6 +88,18 @@ def test_a_start_says_so(size: int) -> None:
     assert cut.is_older
     assert "an older segment has left" in cut.what
     assert again.recovery.cut_bytes > 2 * RECORD
+
+
+def test_a_start_bears_one_whose_offsets_are_far_away() -> None:
+    files, base = files_with(DIRECTORY), 2**31 + 5
+    new = b"".join(batch(base + number, size=9000) for number in range(2))
+    older = b"".join(batch(number, size=9000) for number in range(2, 4))
+    files.create(f"{DIRECTORY}/{file_name(Offset(base), LOG_SUFFIX)}").pwrite(new + older, 0)
+    point = Offset(base + 1)
+    log = Log.open(files, DIRECTORY, SETTINGS, start_offset=Offset(base), recovery_point=point)
+    assert log.end_offset == base + 2
+    assert log.recovery.cut is not None
+    assert log.recovery.cut.is_older
 
 
 def test_a_torn_tail_is_none() -> None:

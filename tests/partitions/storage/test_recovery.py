@@ -268,6 +268,16 @@ def test_an_entry_in_the_midst_of_an_index_that_is_wrong_changes_no_answer(moved
         assert read == batch(first, size=20)
 
 
+@pytest.mark.parametrize("byte", range(4))
+def test_an_offset_that_is_far_away_is_damage(byte: int) -> None:
+    files = closed_log()
+    files.remove(path(0, ".index"))
+    flip(files, path(0), 2 * BATCH_BYTES + byte)
+    log = open_log(files, recovery_point=20)
+    with pytest.raises(StorageError, match="is corrupt"):
+        log.read(Offset(3), bytes_max=1, end_offset=Offset(20))
+
+
 def test_leftovers_of_interrupted_writes_are_removed() -> None:
     files = closed_log()
     for name in (f"{8:020d}.index.tmp", f"{9:020d}.index", f"{9:020d}.timeindex"):

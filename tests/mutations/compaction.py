@@ -105,6 +105,13 @@ MUTATIONS = (
         new="    return key[:_DIGEST_BYTES]",
         killed_by=f"{_COMPACTING}::test_long_keys_are_told_apart",
     ),
+    Mutation(
+        name="a time that cannot be keeps nothing from being compacted",
+        file="partitions/storage/compaction/filtering.py",
+        old="    return max(-(2**63), min(ms, 2**63 - 1))\n",
+        new="    return ms\n",
+        killed_by=f"{_COMPACTING}::test_a_time_that_cannot_be_keeps_nothing_from_being_compacted",
+    ),
     # Crashes
     _rule(
         "a new segment is on the disk before it counts",

@@ -154,7 +154,7 @@ class BatchFilter:
         shift = header.base_timestamp - horizon_ms
         parts: list[bytes] = []
         for _, end, after_timestamp, timestamp_delta, *_ in records:
-            timestamp = varint(timestamp_delta + shift)
+            timestamp = varint(_bounded(timestamp_delta + shift))
             rest = section[after_timestamp:end]
             parts += (varint(1 + len(timestamp) + len(rest)), b"\x00", timestamp, rest)
         changed = header._replace(
@@ -175,6 +175,12 @@ def _built(
     """Offsets, sequences, epoch and producer are the batch's, as they were."""
     max_timestamp = header.max_timestamp
     if not header.is_log_append_time and not header.is_control:
-        max_timestamp = base_timestamp + max(record.timestamp_delta for record in records)
+        last = max(record.timestamp_delta for record in records)
+        max_timestamp = _bounded(base_timestamp + last)
     changed = header._replace(record_count=len(records), max_timestamp=max_timestamp)
     return build_batch(compress(header.compression, section), changed)
+
+
+def _bounded(ms: int) -> int:
+    """What a field can hold. Producers say what time it is, and a sum may be beyond all times."""
+    return max(-(2**63), min(ms, 2**63 - 1))

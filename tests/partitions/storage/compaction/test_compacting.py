@@ -24,10 +24,11 @@ from tidemark.partitions.storage.inspect import verify
 from tidemark.protocol.errors import StorageError
 from tidemark.protocol.records.compression import Compression
 from tidemark.protocol.records.gaps import is_gap
-from tidemark.protocol.records.header import HEADER_BYTES
-from tidemark.protocol.records.records import decode_batch
+from tidemark.protocol.records.header import HEADER_BYTES, build_batch, read_header
+from tidemark.protocol.records.records import Record, decode_batch, encode_section
 from tidemark.protocol.types import Offset
 
+LAST_MS = 2**63 - 1
 BEFORE_ITS_TIME = NOW_MS + AT_ONCE.delete_retention_ms - 1
 IN_TIME = NOW_MS + AT_ONCE.delete_retention_ms
 
@@ -41,6 +42,24 @@ def test_of_each_key_the_last_record_stays_where_it_was() -> None:
     compact(files, log)
     assert rows(log) == [(2, b"a", b"2"), (3, b"c", b"1"), (4, b"b", b"2"), (5, b"d", b"1")]
     assert verify(files, DIRECTORY).is_sound
+
+
+@pytest.mark.parametrize("value", [b"1", None])
+@pytest.mark.parametrize("base_ms", [LAST_MS, -LAST_MS, 1000])
+@pytest.mark.parametrize("delta_ms", [LAST_MS, -LAST_MS, 0])
+def test_a_time_that_cannot_be_keeps_nothing_from_being_compacted(
+    base_ms: int, delta_ms: int, value: bytes | None
+) -> None:
+    files, log = new_log()
+    pairs = [(b"a", b"1"), (b"b", value)]
+    records = [Record(key=key, value=value, timestamp_ms=delta_ms) for key, value in pairs]
+    section = encode_section(records, base_timestamp=0)
+    header = read_header(keyed_batch(log, pairs))
+    log.append(build_batch(section, header._replace(base_timestamp=base_ms, max_timestamp=-1)))
+    put(log, (b"a", b"2"))
+    seal(log)
+    compact(files, log)
+    assert rows(log) == [(1, b"b", value), (2, b"a", b"2")]
 
 
 def test_the_segment_that_is_written_to_is_left_alone() -> None:

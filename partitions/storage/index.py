@@ -76,12 +76,15 @@ class GrowingIndex:
         "_unindexed_bytes",
         "base_offset",
         "largest",
+        "read_before",
     )
 
     def __init__(self, base_offset: Offset, interval_bytes: int) -> None:
         self.base_offset = base_offset
         self.largest: TimeEntry | None = None
         """The largest timestamp, and the first batch that has it; `None` without timestamps."""
+        self.read_before = Offset(0)
+        """Entries of batches that end before this were read from files, and may be wrong."""
         self._interval_bytes = interval_bytes
         self._unindexed_bytes = 0
         self._offsets = self._positions = self._time_offsets = _NO_INTS
@@ -212,7 +215,13 @@ class GrowingIndex:
             decoded._timestamps.append(timestamp_ms)
             decoded._time_offsets.append(offset)
         decoded.largest = decoded.earlier(sys.maxsize)
+        decoded.read_before = Offset(base_offset + RELATIVE_OFFSET_MAX)
         return decoded
+
+    def become(self, other: "GrowingIndex") -> None:
+        """Have what another has, which is not to be used any more."""
+        for name in self.__slots__:
+            setattr(self, name, getattr(other, name))
 
 
 def decode_entries(base_offset: Offset, index: bytes) -> list[Entry]:

@@ -30,6 +30,8 @@ class Index(Protocol):
 
     @property
     def largest(self) -> TimeEntry | None: ...
+    @property
+    def read_before(self) -> Offset: ...
     def floor(self, offset: Offset) -> Entry | None: ...
     def floor_position(self, position: int) -> Entry | None: ...
     def earlier(self, timestamp_ms: int) -> TimeEntry | None: ...
@@ -156,9 +158,7 @@ class Segment:
         """The index in memory, complete, for the segment that is appended to."""
         index = self.unsaved_index
         if index is None:
-            index = self._loaded_index() or GrowingIndex(self.base_offset, self._interval_bytes)
-            self.extend_index(index, index.rewind(self.end_offset))
-            self._index = index
+            index = self._index = self._loaded_index() or self.rebuild_index()
         return index
 
     def rebuild_index(self) -> GrowingIndex:
@@ -199,23 +199,29 @@ class Segment:
         except (FileNotFoundError, ValueError):
             return None
         last = index.floor(Offset(self.end_offset - 1))
-        return index if last is None or self._is_true(last) else None
+        if last is not None and not self._is_true(last):
+            return None
+        largest, index.read_before = index.largest, self.end_offset
+        self.extend_index(index, index.rewind(self.end_offset))
+        return index if index.largest == largest and self._largest_is_true(index) else None
 
     def _is_true(self, entry: Entry) -> bool:
         header = self.header_at(entry.position)
         return header is not None and header.last_offset == entry.last_offset
 
-    def _largest_is_true(self, index: StoredIndex) -> bool:
+    def _largest_is_true(self, index: Index) -> bool:
         """Whether the last time entry is what its batch says: an index of another file is not."""
-        largest = index.largest
-        if largest is None:
+        if index.largest is None:
             first = self.header_at(0)
             return first is None or first.max_timestamp < 0
-        entry = index.floor(largest.offset)
+        return self._time_is_true(index, index.largest)
+
+    def _time_is_true(self, index: Index, time: TimeEntry) -> bool:
+        entry = index.floor(time.offset)
         position = entry.position if entry is not None and self._is_true(entry) else 0
         for _, header in self.batches_from(position):
-            if header.last_offset >= largest.offset:
-                return header.max_timestamp == largest.timestamp_ms
+            if header.last_offset >= time.offset:
+                return header.max_timestamp == time.timestamp_ms
         return False
 
     def header_at(self, position: int) -> BatchHeader | None:
@@ -229,13 +235,39 @@ class Segment:
 
     def _start(self, find: Callable[[Index], Entry | None]) -> int:
         """Where to start walking, by an index entry that has been checked."""
-        entry = find(self.index)
+        index = self.index
+        entry = find(index)
         if entry is None:
             return 0
-        if isinstance(self._index, StoredIndex) and not self._is_true(entry):
-            self._index = self.rebuild_index()
-            entry = find(self._index)
+        if entry[0] < index.read_before and not self._is_true(entry):
+            entry = find(self._made_anew())
         return entry.position if entry is not None else 0
+
+    def earlier(self, timestamp_ms: int) -> TimeEntry | None:
+        """The last entry with a smaller timestamp, as the index has it."""
+        return self._time(lambda index: index.earlier(timestamp_ms))
+
+    def largest_before(self, offset: Offset) -> TimeEntry | None:
+        """The last entry for a batch that ends before `offset`, as the index has it."""
+        return self._time(lambda index: index.largest_before(offset))
+
+    def _time(self, find: Callable[[Index], TimeEntry | None]) -> TimeEntry | None:
+        """A time entry that has been checked."""
+        index = self.index
+        entry = find(index)
+        # Its offset may be what is wrong: so all are checked, where any were read.
+        if entry is None or not index.read_before or self._time_is_true(index, entry):
+            return entry
+        return find(self._made_anew())
+
+    def _made_anew(self) -> GrowingIndex:
+        """The index, where the one that was read is not true."""
+        made = self.rebuild_index()
+        if isinstance(self._index, GrowingIndex):
+            self._index.become(made)  # whoever appends goes on with it
+            return self._index
+        self._index = made
+        return made
 
     def end_at(self, position: int, offset: Offset) -> None:
         """Its file has been cut so that it ends there."""

@@ -24,13 +24,23 @@ class StoredIndex:
     has misled the search to one that lies too far back.
     """
 
-    __slots__ = ("_count", "_open", "_open_times", "_time_count", "base_offset", "largest")
+    __slots__ = (
+        "_count",
+        "_open",
+        "_open_times",
+        "_time_count",
+        "base_offset",
+        "largest",
+        "read_before",
+    )
 
     def __init__(
         self, base_offset: Offset, open_index: Callable[[], File], open_times: Callable[[], File]
     ) -> None:
         """Raises `ValueError` for files that cannot be an index, `FileNotFoundError` without."""
         self.base_offset = base_offset
+        self.read_before = Offset(sys.maxsize)
+        """All of its entries were, and may be wrong."""
         self._open = open_index
         self._open_times = open_times
         self._count, rest = divmod(open_index().size(), ENTRY_BYTES)

@@ -92,7 +92,7 @@ class FirstSince(Search):
             known = segment.index.largest
             if known is None or known.timestamp_ms < self._timestamp_ms:
                 continue
-            earlier = segment.index.earlier(self._timestamp_ms)
+            earlier = segment.earlier(self._timestamp_ms)
             # All records up to that entry's offset are earlier; it may be in the middle of a walk.
             self._at = max(
                 self._at, segment.base_offset if earlier is None else Offset(earlier.offset + 1)
@@ -164,7 +164,7 @@ class Largest(Search):
     def _walk(self, segment: Segment, start: Offset, end: Offset) -> bool:
         """Go from header to header for the candidate, where the largest of the whole segment does
         not count; whether that has come to the segment's end, or to a batch that is cut."""
-        entry = segment.index.largest_before(end)
+        entry = segment.largest_before(end)
         if entry is not None:
             # All before it are smaller, but its own batch may be the one.
             self._at = max(self._at, entry.offset)

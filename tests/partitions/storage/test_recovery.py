@@ -1,5 +1,6 @@
 """What opening a log accepts, repairs and refuses."""
 
+from itertools import product
 from random import Random
 
 import pytest
@@ -266,6 +267,57 @@ def test_an_entry_in_the_midst_of_an_index_that_is_wrong_changes_no_answer(moved
     for first in (offset - 1, offset, offset + 1):
         read = log.read(Offset(first), bytes_max=1, end_offset=Offset(10)).read()
         assert read == batch(first, size=20)
+
+
+@pytest.mark.parametrize("suffix", [".index", ".timeindex"])
+@pytest.mark.parametrize("is_appended_to", [False, True])
+@pytest.mark.parametrize("latest_ms", [1004, 2000])
+def test_a_flipped_bit_in_an_index_changes_no_answer(
+    suffix: str, is_appended_to: bool, latest_ms: int
+) -> None:
+    files = MemoryFiles()
+    files.make_directory(DIRECTORY)
+    settings = LogSettings(index_interval_bytes=100)
+    log = Log.open(files, DIRECTORY, settings)
+    times = [1000, 1001, 1002, 1003, latest_ms, 1005, 1006, 1007, 1008, 1009]
+    for offset, timestamp_ms in enumerate(times):
+        log.append(batch(offset, size=20, timestamps_ms=[timestamp_ms]))
+    log.close()
+    name = path(0, suffix)
+    for byte, bit in product(range(files.open(name).size()), (0, 3, 7)):
+        flipped = files.after_kill()
+        flipped.flip_bit(name, byte, bit)
+        log = Log.open(flipped, DIRECTORY, settings, recovery_point=Offset(10))
+        if is_appended_to:
+            log.append(batch(10, size=20, timestamps_ms=[1000]))
+        for offset, timestamp_ms in enumerate(times):
+            read = log.read(Offset(offset), bytes_max=1, end_offset=Offset(10)).read()
+            assert read == batch(offset, size=20, timestamps_ms=[timestamp_ms])
+            first = next(n for n in range(10) if times[n] >= timestamp_ms)
+            found = find_timestamp(log, timestamp_ms, end_offset=Offset(10))
+            assert found == (times[first], first)
+            before = times[: offset + 1]
+            found = max_timestamp(log, end_offset=Offset(offset + 1))
+            assert found == (max(before), before.index(max(before)))
+
+
+def test_an_index_that_was_made_anew_is_the_one_that_grows() -> None:
+    files = MemoryFiles()
+    files.make_directory(DIRECTORY)
+    settings = LogSettings(index_interval_bytes=0)
+    log = Log.open(files, DIRECTORY, settings)
+    for offset in range(10):
+        log.append(batch(offset, size=20))
+    log.close()
+    flip(files, path(0, ".index"), 4 * ENTRY_BYTES + ENTRY_BYTES - 1)
+    log = Log.open(files, DIRECTORY, settings, recovery_point=Offset(10))
+    for offset in range(10, 20):
+        log.append(batch(offset, size=20))
+        assert log.read(Offset(5), bytes_max=1, end_offset=Offset(10)).read() == batch(5, size=20)
+    log.close()
+    index = files.open(path(0, ".index"))
+    positions = [position for _, position in ENTRY.iter_unpack(index.pread(index.size(), 0))]
+    assert positions == [number * BATCH_BYTES for number in range(1, 20)]
 
 
 @pytest.mark.parametrize("byte", range(4))

@@ -85,7 +85,7 @@ class LogHome:
         """As `remove_files`, but the file may be taken once it is offered."""
         for path in (segment.index_path, segment.time_index_path):
             remove_if_there(self.files, path)
-        self.recycled.keep(segment.path)
+        self.recycled.keep(segment.path, segment)
 
     def cut_segment(self, segment: Segment, offset: Offset) -> None:
         """End a segment before the batch that holds `offset`. Blocking, and durable on return.

@@ -44,13 +44,15 @@ class RecycledFile:
     """Of one log, one at most. Any thread may use it."""
 
     # Of ten thousand logs hardly any ever has one, so they have no more than this.
-    __slots__ = ("_directory", "_file", "_files", "_is_given_up", "_lock", "waits")
+    __slots__ = ("_directory", "_file", "_files", "_is_given_up", "_lender", "_lock", "waits")
 
     def __init__(self, files: Files, directory: str) -> None:
         self._files = files
         self._directory = directory
         self._lock = Lock()
         self._file: File | None = None
+        self._lender: Lender | None = None
+        """Whose file is kept, until it is offered."""
         self._is_given_up = False
         self.waits = False
         """Whether one is kept that is still to be prepared."""
@@ -64,23 +66,28 @@ class RecycledFile:
         """Whether there is one to be taken."""
         return self._file is not None
 
-    def keep(self, path: str) -> None:
-        """Have the file at this path lose its name, and keep it if there is none yet. Once that is
-        on the disk it may be prepared, and offered."""
+    def keep(self, path: str, lender: Lender) -> None:
+        """Have the file at this path lose its name, and keep it if there is none yet."""
         with self._lock:
             if self._file is not None or self._is_given_up:
                 remove_if_there(self._files, path)
             elif self._files.exists(path):
                 self._files.rename(path, self._path)
-                self.waits = True
+                self._lender, self.waits = lender, False
 
-    def prepared(self, lender: Lender, batch_bytes: int) -> File | None:
+    def settle(self) -> None:
+        """That name is gone on the disk, too: what is kept may be prepared, and offered."""
+        with self._lock:
+            self.waits = self._lender is not None
+
+    def prepared(self, batch_bytes: int) -> File | None:
         """What was kept, with nothing in it that could be taken for a batch. Blocking.
 
         `None` while somebody has it open; and where something was sent from it, or its batches have
         less than so many bytes on average, it is gone then. Raises `OSError`.
         """
-        if not self.waits:
+        lender = self._lender
+        if lender is None or not self.waits:
             return None
         file = self._files.open_alone(self._path)
         if file is None:
@@ -95,7 +102,7 @@ class RecycledFile:
         """That file may be written over from now on."""
         with self._lock:
             if not self._is_given_up:
-                self._file, self.waits = file, False
+                self._file, self._lender, self.waits = file, None, False
 
     def take(self, path: str) -> File | None:
         """The file, open and with another name; `None` if there is none."""
@@ -112,14 +119,14 @@ class RecycledFile:
     def drop(self) -> None:
         """Remove it, if there is one, offered or not."""
         with self._lock:
-            self._file, self.waits = None, False
+            self._file, self._lender, self.waits = None, None, False
             if not self._is_given_up:
                 remove_if_there(self._files, self._path)
 
     def give_up(self) -> None:
         """Its path may be another log's from now on."""
         with self._lock:
-            self._file, self.waits, self._is_given_up = None, False, True
+            self._file, self._lender, self.waits, self._is_given_up = None, None, False, True
 
 
 def spoilt(crc: int) -> int:

@@ -178,13 +178,14 @@ class Removal:
                 self.state.failure = error  # of other names, too, nothing is known since
                 raise
             if is_recycled:
+                self.home.recycled.settle()
                 self.offer()
 
     def offer(self) -> None:
         """Have the file that was kept written over by the log's next segment, if nobody reads it
         or may yet. Blocking; on any thread. Raises `OSError`."""
         recycled = self.home.recycled
-        file = recycled.prepared(self.segments[-1], self.recycles_from)
+        file = recycled.prepared(self.recycles_from)
         with self.state.lock:
             # What has begun anew since may come to offsets that are in that file.
             if file is not None and self.beginning == self.state.beginnings:

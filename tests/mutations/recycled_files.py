@@ -37,6 +37,13 @@ MUTATIONS = (
         killed_by=f"{_TESTS}test_of_the_os_a_file_is_taken_only_if_nobody_has_it_open",
     ),
     Mutation(
+        name="the name that it had is gone on the disk before it is written over",
+        file=_FILE,
+        old="                self._lender, self.waits = lender, False\n",
+        new="                self._lender, self.waits = lender, True\n",
+        killed_by=f"{_TESTS}test_a_file_whose_name_may_be_there_yet_is_not_offered",
+    ),
+    Mutation(
         name="a file that something was sent from is not written over",
         file=_FILE,
         old="        if lender.is_lent or not _is_spoilt(",

@@ -1,5 +1,6 @@
 """The file of a segment that is gone is written over by the next one, and never taken for it."""
 
+import errno
 import sys
 from collections.abc import Sequence
 from contextlib import suppress
@@ -20,7 +21,7 @@ from tidemark.partitions.storage.recycled_file import RECYCLED_NAME, RecycledFil
 from tidemark.partitions.storage.retention import Removal
 from tidemark.partitions.storage.room import Room
 from tidemark.partitions.storage.settings import LogSettings
-from tidemark.partitions.storage.slices import Lender, LogSlice
+from tidemark.partitions.storage.slices import LogSlice
 from tidemark.protocol.errors import CorruptBatch
 from tidemark.protocol.records.header import check_crc, iter_headers
 from tidemark.protocol.types import Offset
@@ -66,10 +67,14 @@ def fill(log: Log, segments: int) -> None:
 def trimmed(files: MemoryFiles, settings: LogSettings = SETTINGS) -> tuple[Log, Removal]:
     """A log of three segments, synced, whose first one is to be removed."""
     log = Log.open(files, DIRECTORY, settings)
+    return log, trimmed_again(files, log)
+
+
+def trimmed_again(files: MemoryFiles, log: Log) -> Removal:
     fill(log, 3)
     log.sync()
     second = sorted(name for name in files.sizes(DIRECTORY) if name.endswith(LOG_SUFFIX))[1]
-    return log, log.delete_before(Offset(int(second.removesuffix(LOG_SUFFIX))))
+    return log.delete_before(Offset(int(second.removesuffix(LOG_SUFFIX))))
 
 
 def is_kept(files: MemoryFiles) -> bool:
@@ -336,8 +341,8 @@ def test_a_log_that_begins_anew_while_a_file_is_prepared_does_not_take_it(
     log, removal = trimmed(files)
     prepared = RecycledFile.prepared
 
-    def reset_meanwhile(recycled: RecycledFile, lender: Lender, batch_bytes: int) -> File | None:
-        file = prepared(recycled, lender, batch_bytes)
+    def reset_meanwhile(recycled: RecycledFile, batch_bytes: int) -> File | None:
+        file = prepared(recycled, batch_bytes)
         log.reset(Offset(0))
         return file
 
@@ -346,6 +351,26 @@ def test_a_log_that_begins_anew_while_a_file_is_prepared_does_not_take_it(
     assert not removal.home.recycled.is_offered
     fill(log, 2)
     assert values(log) == list(range(log.end_offset))
+
+
+def test_a_file_whose_name_may_be_there_yet_is_not_offered(
+    files: MemoryFiles, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    log, first = trimmed(files)
+    first.run()
+    following = trimmed_again(files, log)
+
+    def no_descriptor(path: str) -> None:
+        raise OSError(errno.EMFILE, path)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(files, "sync_directory", no_descriptor)
+        with pytest.raises(OSError, match=DIRECTORY):
+            following.run()
+    first.offer()
+    assert (is_kept(files), first.home.recycled.is_offered) == (True, False)
+    following.run()
+    assert first.home.recycled.is_offered
 
 
 def test_old_batches_are_spoilt_on_the_disk_before_a_new_one_comes(files: MemoryFiles) -> None:

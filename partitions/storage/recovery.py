@@ -16,6 +16,7 @@ from itertools import pairwise
 from typing import Final
 
 from tidemark.partitions.raft.entries import EpochStart
+from tidemark.partitions.storage.compaction.progress import forget_progress, load_progress
 from tidemark.partitions.storage.compaction.swapping import finish_swaps
 from tidemark.partitions.storage.derived_state import DerivedState, tell_batches
 from tidemark.partitions.storage.epoch_rows import EpochsByOffset
@@ -281,8 +282,8 @@ class Recovery:
         """End the log at a position of one segment: the crash left nothing whole behind it.
 
         The order bears a second crash. The later segments' names are gone for good before the log
-        grows to where they begin, or one that came back would continue it. Index files and
-        snapshots that speak of what is cut are gone for good before it is.
+        grows to where they begin, or one that came back would continue it. Index files, snapshots
+        and progress of a compaction that speak of what is cut are gone for good before it is.
         """
         path = segments[number].path
         self._refuse_cut(path, position, end_offset, what)
@@ -297,6 +298,8 @@ class Recovery:
         if kept == number + 1:
             self._home.remove_index(last)
         self._home.snapshots.remove_above(end_offset)
+        if load_progress(self._home.files, self._home.directory) > end_offset:
+            forget_progress(self._home.files, self._home.directory)
         self._home.sync()
         if kept == number + 1:
             self._report.cut_bytes += last.size_bytes - position

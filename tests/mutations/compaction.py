@@ -5,6 +5,7 @@ from tests.mutations import Mutation
 _COMPACTING = "tests/partitions/storage/compaction/test_compacting.py"
 _CRASHES = "tests/partitions/storage/compaction/test_crashes.py"
 _GAPS = "tests/partitions/storage/compaction/test_gaps.py"
+_PROGRESS = "tests/partitions/storage/compaction/test_progress.py"
 
 
 def _rule(name: str, file: str, *, old: str, new: str, killed_by: str) -> Mutation:
@@ -104,6 +105,27 @@ MUTATIONS = (
         old="    return blake2b(key, digest_size=_DIGEST_BYTES).digest()",
         new="    return key[:_DIGEST_BYTES]",
         killed_by=f"{_COMPACTING}::test_long_keys_are_told_apart",
+    ),
+    _rule(
+        "what follows what was cut off is dirty",
+        "log.py",
+        old="        self._forget_cleaned_above(offset)\n",
+        new="",
+        killed_by=f"{_PROGRESS}::test_what_follows_what_was_cut_off_is_dirty",
+    ),
+    _rule(
+        "so is all of a log that begins anew",
+        "log.py",
+        old="        self._forget_cleaned_above(Offset(-1))\n",
+        new="",
+        killed_by=f"{_PROGRESS}::test_what_follows_what_was_cut_off_is_dirty",
+    ),
+    _rule(
+        "so is what follows what a start has cut off",
+        "recovery.py",
+        old="            forget_progress(self._home.files, self._home.directory)\n",
+        new="            pass\n",
+        killed_by=f"{_PROGRESS}::test_so_is_what_follows_what_a_start_has_cut_off",
     ),
     Mutation(
         name="a time that cannot be keeps nothing from being compacted",

@@ -127,6 +127,21 @@ MUTATIONS = (
         new="            pass\n",
         killed_by=f"{_PROGRESS}::test_so_is_what_follows_what_a_start_has_cut_off",
     ),
+    _rule(
+        "how far a log is clean is not believed of a file that is damaged",
+        "compaction/progress.py",
+        old=" or _CRC.unpack_from(data)[0] != crc32c(data[_CRC.size :])",
+        new="",
+        killed_by=f"{_PROGRESS}::test_nor_is_anything_clean_where_it_is_damaged",
+    ),
+    _rule(
+        "nobody reads the file that was there before a cut within a gap",
+        "home.py",
+        old="        self.readers.forget(segment.path)\n        segment.writer = ",
+        new="        segment.writer = ",
+        killed_by=f"{_GAPS}::test_a_reader_that_was_there_before_a_cut_within_a_gap"
+        "_finds_what_came_since",
+    ),
     Mutation(
         name="a time that cannot be keeps nothing from being compacted",
         file="partitions/storage/compaction/filtering.py",

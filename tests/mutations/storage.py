@@ -290,6 +290,39 @@ MUTATIONS = (
         killed_by="test_index.py::test_an_index_that_was_rewound_is_as_if_it_had_never_known_more",
     ),
     storage_rule(
+        "snapshots of what is cut are not written later",
+        "log.py",
+        old="            state.unsaved = [s for s in state.unsaved"
+        " if s.offset <= self.end_offset]\n",
+        new="",
+        killed_by="test_snapshots.py"
+        "::test_who_cuts_a_log_forgets_snapshots_that_are_yet_to_be_written",
+    ),
+    storage_rule(
+        "nor are those of a log that begins anew",
+        "syncing.py",
+        old="        self.unsaved, self.unfinished = [], ()\n",
+        new="        self.unfinished = ()\n",
+        killed_by="test_snapshots.py"
+        "::test_who_cuts_a_log_forgets_snapshots_that_are_yet_to_be_written",
+    ),
+    storage_rule(
+        "a sync of names that fails after a removal is the log's end",
+        "retention.py",
+        old="                self.state.failure = error"
+        "  # of other names, too, nothing is known since\n",
+        new="",
+        killed_by="test_retention.py"
+        "::test_a_sync_of_names_that_fails_after_a_removal_is_the_log_s_end",
+    ),
+    storage_rule(
+        "a sync that failed is not followed by one that was captured before",
+        "syncing.py",
+        old="        if self.state.failure is not None:\n            raise self.state.failure\n",
+        new="",
+        killed_by="test_syncing.py::test_nor_by_one_that_was_captured_before",
+    ),
+    storage_rule(
         "an entry by time is held against its batch",
         "segment.py",
         old=" or self._time_is_true(index, entry):\n",

@@ -211,6 +211,17 @@ def test_a_removal_leaves_what_a_log_that_was_reset_has_written_since(files: Mem
     assert again.end_offset == 1
 
 
+def test_a_sync_of_names_that_fails_after_a_removal_is_the_log_s_end(files: MemoryFiles) -> None:
+    log = open_log(files)
+    append(log, *[0] * 6)
+    log.sync()
+    removal = log.delete_before(Offset(4))
+    files.failing_syncs = 1
+    with pytest.raises(OSError, match="Input/output error"):
+        removal.run()
+    assert log.has_failed
+
+
 def test_a_reset_leaves_nothing_that_a_removal_has_not_come_to(files: MemoryFiles) -> None:
     """An opening would take it for the beginning of what was written behind it since."""
     log, removal = trimmed_and_reset(files, 1)

@@ -169,3 +169,18 @@ def test_a_cut_removes_snapshots_of_what_is_gone(files: MemoryFiles) -> None:
     files.open(f"{DIRECTORY}/{4:020d}.log").truncate(10)
     assert Keeper(files, 4).log.end_offset == 4
     assert offsets(files) == [4]
+
+
+@pytest.mark.parametrize("is_reset", [False, True])
+def test_who_cuts_a_log_forgets_snapshots_that_are_yet_to_be_written(is_reset: bool) -> None:
+    files = MemoryFiles()
+    files.make_directory(DIRECTORY)
+    keeper = Keeper(files, 0)
+    keeper.append(6)  # one is taken at 4
+    if is_reset:
+        keeper.log.reset(Offset(0))
+    else:
+        keeper.log.truncate(Offset(2))
+    keeper.append(1)
+    keeper.log.sync()
+    assert Snapshots(files, DIRECTORY).offsets() == []

@@ -164,6 +164,17 @@ def test_a_failed_sync_is_reported_and_never_followed_by_another(files: MemoryFi
         append(log, 4)  # as soon as it matters: here at the roll
 
 
+def test_nor_by_one_that_was_captured_before(files: MemoryFiles) -> None:
+    log = open_log(files)
+    append(log, 2)
+    capture, tail = log.begin_sync(), log.begin_tail_sync()
+    files.failing_syncs = 1
+    with pytest.raises(OSError, match="Input/output error"):
+        capture.sync()
+    with pytest.raises(OSError, match="Input/output error"):
+        tail.run()
+
+
 @pytest.mark.parametrize("failing", [1, 2, 3, 4, 5, 6])
 def test_every_sync_of_a_roll_may_fail(files: MemoryFiles, failing: int) -> None:
     log = open_log(files)

@@ -71,6 +71,16 @@ def test_a_log_ends_where_it_is_cut_within_a_gap_too(offset: int) -> None:
     assert verify(files, DIRECTORY).is_sound
 
 
+def test_a_reader_that_was_there_before_a_cut_within_a_gap_finds_what_came_since() -> None:
+    files, log = gapped_log()
+    log = opened(files, log.close())
+    assert len(rows(log)) == 3  # its files are open for reading now
+    log.truncate(Offset(5))
+    put(log, (b"new", b"1"))
+    seal(log)  # and is read by its name
+    assert [(offset, key) for offset, key, _ in rows(log)] == [(0, b"first"), (5, b"new")]
+
+
 def test_what_lies_before_a_cut_within_a_gap_stays_however_much_it_is() -> None:
     settings = LogSettings(segment_bytes=8 << 20, index_interval_bytes=100, retention_ms=-1)
     files, log = new_log(settings)

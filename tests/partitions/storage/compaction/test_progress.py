@@ -41,6 +41,16 @@ def test_without_that_file_all_is_dirty_again() -> None:
     assert compact(files, again) is not None
 
 
+def test_nor_is_anything_clean_where_it_is_damaged() -> None:
+    files, log = new_log()
+    put(log, (b"a", b"1"))
+    seal(log)
+    compact(files, log)
+    files.flip_bit(f"{DIRECTORY}/compacted", 11, 1)
+    again = Log.open(files, DIRECTORY, SETTINGS, recovery_point=log.close())
+    assert again.cleaned_to == 0
+
+
 def test_when_a_log_was_last_compacted_is_known_to_its_next_opening() -> None:
     files, log = new_log()
     put(log, (b"a", b"1"), (b"a", b"2"))

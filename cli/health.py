@@ -78,7 +78,8 @@ class ClusterFacts:
         return sum(self._is_below_min_in_sync(at, each) for at, each in self.partitions())
 
     def _is_below_min_in_sync(self, at: TopicPartition, partition: PartitionDescription) -> bool:
-        wanted = self.min_in_sync.get(at.topic, 0)
+        # More than there are is all of them (KIP-966).
+        wanted = min(self.min_in_sync.get(at.topic, 0), len(self._voters(at, partition)))
         return partition.leader is not None and len(partition.in_sync) < wanted
 
     def _trouble(self, at: TopicPartition, partition: PartitionDescription) -> str | None:

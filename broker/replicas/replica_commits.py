@@ -59,7 +59,7 @@ class CommittingReplica(ReplicaState, ABC):
         return self.config.min_insync_replicas == 1 or self._why_not_in_sync() is None
 
     def _why_not_in_sync(self) -> str | None:
-        wanted = self.config.min_insync_replicas
+        wanted = self._wanted
         if wanted == 1:
             return None
         alive = self._services.driver.alive(self.member.group.config.voters)
@@ -123,13 +123,20 @@ class CommittingReplica(ReplicaState, ABC):
             raise errors[0]
 
     @property
+    def _wanted(self) -> int:
+        """How many voters have to hold a record: all, where more are asked for (KIP-966)."""
+        wanted = self.config.min_insync_replicas
+        # Whoever looks at the group first tells it what was appended: most want one, and need not.
+        return wanted if wanted == 1 else min(wanted, len(self.member.group.config.voters))
+
+    @property
     def _wants_more(self) -> bool:
         """Whether `min.insync.replicas` is more than a majority."""
-        wanted = self.config.min_insync_replicas
+        wanted = self._wanted
         return wanted != 1 and wanted > len(self.member.group.config.voters) // 2 + 1
 
     def _held_end(self) -> Offset:
-        return self.member.group.held_by(self.config.min_insync_replicas).offset
+        return self.member.group.held_by(self._wanted).offset
 
     def look_at_held(self) -> None:
         """For the driver: perhaps more voters hold what a producer waits for, or never will."""

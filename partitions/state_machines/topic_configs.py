@@ -165,7 +165,7 @@ class TopicConfig:
         whole_int(1),
         "1",
         "How many replicas must hold a record before a producer with acks=all is answered; a "
-        "majority always does.",
+        "majority always does. More than there are is all of them.",
         synonym="min.insync.replicas",
     )
     observers: int = setting(

@@ -17,12 +17,14 @@ from tidemark.protocol.errors import ErrorCode
 from tidemark.protocol.types import NodeId
 
 
-async def new_topic(brokers: Brokers, min_insync: int) -> tuple[Node, Replica]:
-    """A topic with a replica on each broker; where it is led."""
+async def new_topic(
+    brokers: Brokers, min_insync: int, replicas: int = 3
+) -> tuple[Node, Replica]:
+    """A topic, with a replica on each broker where nothing else is said; where it is led."""
     wanted = NewTopic(
         name="t",
         partitions=1,
-        replication_factor=3,
+        replication_factor=replicas,
         configs={"min.insync.replicas": str(min_insync)},
     )
     await brokers.create(wanted)
@@ -53,6 +55,17 @@ async def test_all_acks_wait_for_as_many_as_are_asked_for(tmp_path: Path, min_in
             assert held.offset >= count
             if min_insync == 3:
                 assert held_by_all(brokers, count)
+
+
+@pytest.mark.parametrize("replicas", [1, 2, 3])
+async def test_more_than_there_are_replicas_is_all_of_them(tmp_path: Path, replicas: int) -> None:
+    async with open_brokers(tmp_path, 3) as brokers:
+        node, replica = await new_topic(brokers, 4, replicas)
+        for count in range(1, 4):
+            with trio.fail_after(10):
+                answer = await produce(node, request(batch()))
+            assert answer.error_code == ErrorCode.NONE
+            assert replica.member.group.held_by(replicas).offset >= count
 
 
 async def test_a_majority_is_not_enough_where_all_are_asked_for(

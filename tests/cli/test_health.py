@@ -115,6 +115,12 @@ def test_an_observer_is_shown_with_its_staleness_and_not_missed_among_those_in_s
     assert [row["replicas"] for row in told.broker_rows()] == [1, 1, 0]
 
 
+def test_all_replicas_in_sync_are_enough_whatever_min_insync_replicas_says() -> None:
+    assert facts(partition(0), min_in_sync=4).verdict() == HEALTHY
+    sick = facts(partition(0, in_sync=(ONE, TWO)), min_in_sync=4)
+    assert [row["trouble"] for row in sick.partition_rows()] == ["below min.insync.replicas"]
+
+
 def test_a_partition_that_refuses_writes_is_worse_than_one_that_lacks_a_replica() -> None:
     sick = facts(
         partition(0, in_sync=(ONE,)),

@@ -18,6 +18,7 @@ from tidemark.broker.metadata.topic import NewTopic
 from tidemark.broker.network.calls import Call
 from tidemark.broker.network.send_queue import Part
 from tidemark.broker.node import Node
+from tidemark.broker.replicas.replica_commits import CommittingReplica
 from tidemark.partitions.replication.opening import JOURNALED_BYTES_MAX
 from tidemark.partitions.storage.files import OsFile
 from tidemark.partitions.storage.log import Log
@@ -250,8 +251,11 @@ async def test_what_has_to_be_waited_for_holds_up_nothing_that_came_before_it(
 
 @pytest.mark.parametrize("acks", [1, -1])
 async def test_where_more_replicas_are_wanted_a_burst_to_several_partitions_is_refused(
-    tmp_path: Path, connect: Connect, acks: int
+    tmp_path: Path, connect: Connect, monkeypatch: pytest.MonkeyPatch, acks: int
 ) -> None:
+    # As if there were as many voters as are wanted, and only one of them could be heard from.
+    as_asked = property(lambda replica: replica.config.min_insync_replicas)
+    monkeypatch.setattr(CommittingReplica, "_wanted", as_asked)
     async with open_node(tmp_path) as node:
         configs = {"flush": "os"}
         topic = await node.topics.create(NewTopic(name="t", partitions=2, configs=configs))

@@ -11,6 +11,7 @@ from tidemark.protocol.messages.consumer_group_describe import ConsumerGroupDesc
 from tidemark.protocol.messages.consumer_group_heartbeat import ConsumerGroupHeartbeatRequest
 from tidemark.protocol.messages.create_topics import CreateTopicsRequest
 from tidemark.protocol.messages.delete_topics import DeleteTopicsRequest, DeleteTopicState
+from tidemark.protocol.messages.describe_groups import DescribeGroupsRequest
 from tidemark.protocol.messages.describe_replicas import DescribeReplicasRequest
 from tidemark.protocol.messages.describe_topic_partitions import DescribeTopicPartitionsRequest
 from tidemark.protocol.messages.init_producer_id import InitProducerIdRequest
@@ -242,3 +243,12 @@ async def test_operations_that_are_allowed(guard: Guarded) -> None:
     )
     (topic,) = (await guard.ask("alice", asked, 12)).topics
     assert topic.topic_authorized_operations == 1 << Operation.READ | 1 << DESCRIBE
+
+
+async def test_who_may_alter_the_configs_of_a_group_is_told_so(guard: Guarded) -> None:
+    await guard.alter(added=[allowed(DESCRIBE, GROUP, "g")])
+    await guard.alter(added=[allowed(Operation.ALTER_CONFIGS, GROUP, "g")])
+    asked = DescribeGroupsRequest(groups=["g"], include_authorized_operations=True)
+    (group,) = (await guard.ask("alice", asked, 5)).groups
+    described = 1 << DESCRIBE | 1 << Operation.DESCRIBE_CONFIGS
+    assert group.authorized_operations == described | 1 << Operation.ALTER_CONFIGS

@@ -1,8 +1,10 @@
 """IncrementalAlterConfigs: single configs are set, deleted, appended to or subtracted from."""
 
+from collections.abc import Container
 from typing import Final
 
-from tidemark.broker.config.kafka_names import TOPIC_DEFAULTS, is_without_meaning
+from tidemark.broker.config import SETTINGS
+from tidemark.broker.config.kafka_names import TOPIC_DEFAULTS
 from tidemark.broker.handlers.change import Change
 from tidemark.broker.metadata.config_changes import Alter, alter_each
 from tidemark.broker.metadata.topic import Topic
@@ -25,6 +27,8 @@ from tidemark.protocol.messages.incremental_alter_configs import (
     IncrementalAlterConfigsRequest,
     IncrementalAlterConfigsResponse,
 )
+
+_BROKERS_NAMES: Final = TOPIC_DEFAULTS.keys() | SETTINGS.keys()
 
 
 async def handle(
@@ -50,30 +54,27 @@ class _Changing:
     """What is not named stays."""
 
     def of_topic(self, resource: AlterConfigsResource, topic: Topic) -> Alter:
-        changes = _changes(resource)
+        changes = _changes(resource, TOPIC_SETTINGS)
         return lambda before: altered(before, changes, topic.defaults)
 
     def of_brokers(self, resource: AlterConfigsResource) -> Alter:
-        changes = _changes(resource)
+        changes = _changes(resource, _BROKERS_NAMES)
         return lambda before: changed(before, changes)
 
     def of_group(self, resource: AlterConfigsResource) -> Alter:
-        changes = _changes(resource)
+        changes = _changes(resource, GROUP_SETTINGS)
         return lambda before: altered_in(GROUP_SETTINGS, before, changes)
 
 
-def _changes(resource: AlterConfigsResource) -> list[ConfigChange]:
-    """Without the deletions of what is never set here: as with Kafka, they have succeeded.
+def _changes(resource: AlterConfigsResource, known: Container[str]) -> list[ConfigChange]:
+    """Without the deletions of what cannot have been set: as with Kafka, they have succeeded.
 
     `kafka-reassign-partitions --verify` ends with some: it takes replication's throttles away
-    whether or not it has set any.
+    whether or not it has set any. MirrorMaker sends one for each config that has its default in
+    the cluster it copies from, and that may be a newer Kafka with more of them.
     """
     changes = map(_change, resource.configs)
-    return [each for each in changes if each.op is not AlterOp.DELETE or _may_be_set(each.name)]
-
-
-def _may_be_set(name: str) -> bool:
-    return name in TOPIC_SETTINGS or name in TOPIC_DEFAULTS or not is_without_meaning(name)
+    return [each for each in changes if each.op is not AlterOp.DELETE or each.name in known]
 
 
 def _change(config: AlterableConfig) -> ConfigChange:

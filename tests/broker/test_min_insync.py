@@ -17,9 +17,7 @@ from tidemark.protocol.errors import ErrorCode
 from tidemark.protocol.types import NodeId
 
 
-async def new_topic(
-    brokers: Brokers, min_insync: int, replicas: int = 3
-) -> tuple[Node, Replica]:
+async def new_topic(brokers: Brokers, min_insync: int, replicas: int = 3) -> tuple[Node, Replica]:
     """A topic, with a replica on each broker where nothing else is said; where it is led."""
     wanted = NewTopic(
         name="t",

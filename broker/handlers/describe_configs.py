@@ -49,13 +49,11 @@ def _describe(
             resource_name=resource.resource_name,
             configs=(),
         )
-    keys = resource.configuration_keys
+    keys = resource.configuration_keys  # With none named, Kafka lists all, as without a list.
     return DescribeConfigsResult(
         resource_type=resource.resource_type,
         resource_name=resource.resource_name,
-        configs=[
-            _result(entry, request) for entry in entries if keys is None or entry.name in keys
-        ],
+        configs=[_result(entry, request) for entry in entries if not keys or entry.name in keys],
     )
 
 

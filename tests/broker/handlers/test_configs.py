@@ -92,6 +92,13 @@ async def test_trap_m10_only_the_configs_asked_for_are_listed(tmp_path: Path) ->
         assert sorted(configs) == ["flush", "retention.ms"]
 
 
+async def test_trap_m10_a_list_that_names_no_config_is_as_none(tmp_path: Path) -> None:
+    async with open_node(tmp_path) as node:
+        await node.topics.create(NewTopic(name="waves"))
+        every = by_name(await describe(node, TOPIC, "waves"))
+        assert by_name(await describe(node, TOPIC, "waves", keys=())) == every
+
+
 async def test_trap_m10_what_was_described_can_be_written_back(tmp_path: Path) -> None:
     """As tools do that read all configs, change one, and write all."""
     async with open_node(tmp_path) as node:

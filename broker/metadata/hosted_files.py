@@ -31,10 +31,18 @@ def is_host(node_id: NodeId, metadata: TopicMetadata, partition: int) -> bool:
     return partition < metadata.partitions and metadata.is_host(node_id, partition)
 
 
-def move_away(directory: DataDirectory, topic: TopicMetadata) -> None:
-    """Rename the directories of a deleted topic. Blocking."""
+def move_away(
+    directory: DataDirectory, topic: TopicMetadata, taken: Mapping[str, PartitionKey]
+) -> None:
+    """Rename a deleted topic's directories, but for those that another has `taken`. Blocking."""
     partitions = [TopicPartition(topic.name, number) for number in range(topic.partitions)]
-    directory.mark_deleted(partitions, topic.id)
+    own = [
+        partition
+        for partition in partitions
+        for key in [PartitionKey(topic.id, partition.partition)]
+        if taken.get(str(partition), key) == key
+    ]
+    directory.mark_deleted(own, topic.id)
 
 
 class HostedFiles:
@@ -48,8 +56,13 @@ class HostedFiles:
         """Whether nothing is recorded any more of what was deleted while this broker was away."""
 
     async def rename_deleted(self, metadata: TopicMetadata) -> None:
-        """A topic is no more."""
-        await trio.to_thread.run_sync(move_away, self._services.directory, metadata)
+        """A topic is no more.
+
+        A start hears of what is committed in the metadata little by little. A deletion may be of
+        long ago then, and what is in the directory a later topic's of that name.
+        """
+        taken = {} if self.is_swept else await self._taken()
+        await trio.to_thread.run_sync(move_away, self._services.directory, metadata, taken)
 
     async def forget_deleted(self, renamed: Iterable[TopicMetadata]) -> None:
         """Topics are no more, and their files renamed. It waits for the disk once for all."""
@@ -79,8 +92,7 @@ class HostedFiles:
         """Those of the topics whose directories are not another partition's."""
         if self.is_swept:
             return topics
-        recorded = await trio.to_thread.run_sync(self._services.state.partition_names)
-        taken = {name: key for key, name in recorded.items()}
+        taken = await self._taken()
 
         def is_free(topic: Topic) -> bool:
             return all(
@@ -90,6 +102,11 @@ class HostedFiles:
             )
 
         return [topic for topic in topics if is_free(topic)]
+
+    async def _taken(self) -> dict[str, PartitionKey]:
+        """By the name of its directory: whose it is, as far as it is recorded."""
+        recorded = await trio.to_thread.run_sync(self._services.state.partition_names)
+        return {name: key for key, name in recorded.items()}
 
     # What was deleted while this broker was away
 

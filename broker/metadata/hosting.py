@@ -8,7 +8,7 @@ agree:
 1. a partition that is to be here and has no directory is made, as any new one;
 2. a directory of a partition that is no longer in the metadata, or not to be here any more, is
    renamed, and then removed. It cannot belong to a later topic of that name, for a pass renames
-   before it opens;
+   before it opens, and until the metadata are current, what is recorded says whose it is;
 3. a replica that was to go while it could not be renamed is not opened by the next start once the
    metadata are current. Before, it may be, as it was: its group has gone over to others then, and
    listens to nobody who does not know that.

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from enum import IntEnum
+from typing import Final
 
 from tidemark.broker.network.requests import RequestContext
 from tidemark.broker.node import Node
@@ -16,6 +17,9 @@ from tidemark.protocol.messages.describe_client_quotas import (
     ValueData,
 )
 
+_IP: Final = "ip"
+"""Kafka's third type of entity. Connections are not limited here, so no address has a quota."""
+
 
 class _Match(IntEnum):
     """Kafka's numbers of how a component matches."""
@@ -28,6 +32,8 @@ class _Match(IntEnum):
 def handle(
     node: Node, request: DescribeClientQuotasRequest, _context: RequestContext
 ) -> DescribeClientQuotasResponse:
+    if any(each.entity_type == _IP for each in request.components):
+        return DescribeClientQuotasResponse(entries=[])
     try:
         components = _components(request)
     except RequestError as error:

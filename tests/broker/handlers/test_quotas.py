@@ -104,6 +104,7 @@ async def test_one_entity_that_cannot_be_does_not_keep_the_others(tmp_path: Path
         ([("user", 2, None)], True, [ADA, ANY_USER]),
         ([("user", 2, None), ("client-id", 2, None)], False, [ADAS_LEDGER]),
         ([("client-id", 0, "ledger")], False, [LEDGER, ADAS_LEDGER]),
+        ([("ip", 2, None)], False, []),
         ([], False, [ADA, ANY_USER, LEDGER, ADAS_LEDGER]),
     ],
 )
@@ -120,7 +121,7 @@ async def test_entities_are_found_by_their_parts(
 
 
 @pytest.mark.parametrize(
-    "component", [("ip", 2, None), ("user", 3, None), ("user", 0, None), ("user", 1, "ada")]
+    "component", [("tenant", 2, None), ("user", 3, None), ("user", 0, None), ("user", 1, "ada")]
 )
 async def test_a_component_that_nothing_can_match_is_refused(
     tmp_path: Path, component: tuple[str, int, str | None]

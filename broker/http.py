@@ -15,7 +15,13 @@ from typing import TYPE_CHECKING, Final
 import trio
 
 from tidemark.broker.config import Address
-from tidemark.broker.http_connections import HttpConnections, Serve, first_of, hypercorns
+from tidemark.broker.http_connections import (
+    FewLines,
+    HttpConnections,
+    Serve,
+    first_of,
+    hypercorns,
+)
 from tidemark.broker.late_imports import repeatable_imports
 from tidemark.broker.metrics import Scrape
 from tidemark.broker.network.odd_events import OddEvents
@@ -74,11 +80,12 @@ async def _serve(
 ) -> BaseException | None:
     """Why it is not served; `None` once it was, until the end. There may be no descriptors now."""
     problem: BaseException | None = None
+    odd_events = OddEvents(logger)
     try:
-        serve = await trio.to_thread.run_sync(_prepare, scrape, readiness)
+        serve = await trio.to_thread.run_sync(_prepare, scrape, readiness, odd_events)
         listener = trio.SocketListener(trio.socket.from_stdlib_socket(bound))
         async with trio.open_nursery() as nursery:
-            nursery.start_soon(HttpConnections(serve, OddEvents(logger)).take_all, listener)
+            nursery.start_soon(HttpConnections(serve, odd_events).take_all, listener)
             await wait_stop()
             nursery.cancel_scope.cancel()
     except* OSError as errors:
@@ -86,20 +93,19 @@ async def _serve(
     return problem
 
 
-def _prepare(scrape: Scrape, readiness: Readiness) -> Serve:
+def _prepare(scrape: Scrape, readiness: Readiness, odd_events: OddEvents) -> Serve:
     with repeatable_imports():
+        config = _hypercorn_config(odd_events)
         # The types of ASGI applications differ between starlette and hypercorn, the calls do not.
-        return hypercorns(_application(scrape, readiness), _hypercorn_config())  # type: ignore[arg-type]
+        return hypercorns(_application(scrape, readiness), config)  # type: ignore[arg-type]
 
 
-def _hypercorn_config() -> Config:
+def _hypercorn_config(odd_events: OddEvents) -> Config:
     from hypercorn.config import Config
 
     config = Config()
     config.accesslog = None
-    config.errorlog = logging.getLogger("hypercorn")
-    # At INFO it says that it runs, which is not news.
-    config.errorlog.setLevel(logging.WARNING)
+    config.errorlog = FewLines(odd_events)
     # Without descriptors it says ten times a second that nobody is accepted, each time where.
     logging.getLogger("trio.serve_listeners").setLevel(logging.CRITICAL)
     config.include_server_header = False

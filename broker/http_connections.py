@@ -6,10 +6,12 @@ stops it. So hypercorn is given each connection here, and its socket is closed w
 that reaches through shields.
 
 And what it raises, as it does for some bytes of a WebSocket, ends that connection, not the broker.
+What it logs, often with a traceback, is as many lines as are logged of other odd clients.
 """
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING, Final, TypeAlias
 
@@ -42,6 +44,18 @@ def hypercorns(application: Framework, config: Config) -> Serve:
         await TCPServer(wrapped, config, context, state, stream)  # type: ignore[arg-type] # it takes both kinds of stream, and says one
 
     return serve
+
+
+class FewLines(logging.Logger):
+    """hypercorn's."""
+
+    def __init__(self, odd_events: OddEvents) -> None:
+        super().__init__("hypercorn", logging.WARNING)  # At INFO it says that it runs.
+        self._odd_events = odd_events
+
+    def handle(self, record: logging.LogRecord) -> None:
+        is_error = record.exc_info is not None
+        self._odd_events.warn("lines of hypercorn", "%s", record.getMessage(), error=is_error)
 
 
 class HttpConnections:

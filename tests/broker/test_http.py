@@ -12,6 +12,7 @@ from tidemark.broker.config import Address
 from tidemark.broker.http import Readiness, bind_http, serve_http
 from tidemark.broker.http_connections import CONNECTIONS_MAX
 from tidemark.broker.metrics import Limits, Metrics, Scrape
+from tidemark.broker.network.odd_events import LINES_PER_PERIOD
 
 
 async def get(port: int, path: str, accept: str = "*/*") -> tuple[int, str]:
@@ -113,6 +114,23 @@ async def test_what_a_client_makes_hypercorn_raise_ends_its_own_connection() -> 
             async for _ in stream:
                 pass
         assert (await get(port, "/healthz"))[0] == 200
+
+
+async def test_what_hypercorn_logs_of_clients_is_a_few_lines(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    """Of a WebSocket that goes on while it is refused, say, which is an error to it."""
+    lines = ["GET / HTTP/1.1", "host: x", "connection: upgrade", "upgrade: websocket"]
+    keys = ["sec-websocket-version: 13", "sec-websocket-key: dGhlIHNhbXBsZSBub25jZQ=="]
+    asked = "\r\n".join([*lines, *keys, "", "?"]).encode()
+    async with serving(counted(0), Readiness()) as port:
+        for _ in range(2 * LINES_PER_PERIOD):
+            async with await trio.open_tcp_stream("127.0.0.1", port) as stream:
+                await stream.send_all(asked)
+                async for _ in stream:
+                    pass
+    logged = [record for record in caplog.records if "ASGI" in record.message]
+    assert len(logged) == LINES_PER_PERIOD
 
 
 async def test_who_does_not_read_what_it_has_asked_for_does_not_hold_up_the_end() -> None:

@@ -6,11 +6,13 @@ that came from in front of it.
 """
 
 from pathlib import Path
-from typing import Protocol, runtime_checkable
+from typing import Final, Protocol, runtime_checkable
 
 from tidemark.broker.config.addresses import Address, Endpoint, parse_address, parse_endpoint
 from tidemark.partitions.state_machines.config_table import ConfigType, Kind, split_list
 from tidemark.protocol.values import dataclass
+
+_TEXT_BYTES_MAX: Final = 0x7FFF
 
 
 @runtime_checkable
@@ -30,13 +32,15 @@ class HasSeparator(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Text:
-    """Any text that is not empty."""
+    """Any text that is not empty, and fits into a field of the protocol."""
 
     type: ConfigType = ConfigType.STRING
 
     def parse(self, text: str) -> str:
         if not text.strip():
             raise ValueError("some text")
+        if len(text.strip().encode()) > _TEXT_BYTES_MAX:
+            raise ValueError(f"text of at most {_TEXT_BYTES_MAX} bytes")
         return text.strip()
 
 

@@ -120,6 +120,14 @@ def test_no_topic_is_to_have_more_partitions_than_one_can(name: str) -> None:
     ]
 
 
+@pytest.mark.parametrize("name", ["broker.rack", "cluster.id"])
+def test_what_clients_are_told_fits_into_a_field(name: str) -> None:
+    """No client could be answered with a longer one."""
+    assert load_settings(options={name: "é" * 16_383}).notices == ()
+    (problem,) = problems(options={name: "é" * 16_384})
+    assert problem.endswith("it takes text of at most 32767 bytes, or none")
+
+
 def test_a_user_is_a_name_and_a_password_and_nothing_else(tmp_path: Path) -> None:
     file = written(tmp_path, "a.toml", '[[users]]\nname = "ada"\npassword = "x"\nrole = "y"')
     assert problems(file=file) == [

@@ -106,6 +106,8 @@ def export(
         raise click.ClickException(
             f'this needs pyarrow ({error}): pip install "tidemark[columns]"'
         ) from error
+    if str(path) == "-":
+        raise click.UsageError("the file is put in its place once it is whole: name one")
     if path.exists() and not path.is_file():
         # A rename would put the file in the place of a pipe, or of a device.
         raise click.UsageError(f"{path} is not a file to be replaced: name a new one")

@@ -91,7 +91,7 @@ class Connections:
             client.close()
             self.metrics.connections_closed[ConnectionEnd.TOO_MANY].inc()
             self.odd_events.warn(
-                "too many connections", "there are %d connections already", len(self)
+                "too many connections", "there may be no more than %d connections", self._open_max
             )
             return
         try:

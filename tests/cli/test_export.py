@@ -84,6 +84,12 @@ def test_what_is_no_file_is_not_replaced_by_one(
     assert pipe.is_fifo()
 
 
+def test_standard_output_is_no_file_to_be_put_in_its_place(command: Command, topic: str) -> None:
+    done = command("export", topic, "--to", "-")
+    assert done.status == 2
+    assert "put in its place once it is whole: name one" in done.err
+
+
 def test_what_a_link_stands_for_is_replaced(command: Command, topic: str, tmp_path: Path) -> None:
     (tmp_path / "there").mkdir()
     path, link = tmp_path / "there" / "all.parquet", tmp_path / "latest.parquet"

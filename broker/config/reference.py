@@ -83,6 +83,9 @@ the password off the network; across a network that is not yours the rest wants 
 readable for the broker alone (`chmod 600`), or give the users by `TIDEMARK_USERS=name:password,…`;
 an option would show in the process list.
 
+Until a client has proven who it is, a request of it has 64 KiB at most, and its message for SASL,
+which is its name and password, 8 KiB.
+
 ## Users of the cluster
 
 Users can also be made while brokers run, for all of them at once:

@@ -28,7 +28,8 @@ def _told(verdict: Verdict) -> str:
     ends = ", ".join(f"{end} {count}" for end, count in sorted(verdict.transactions.items()))
     what = (
         f"seed {verdict.seed}: {verdict.sent} sent, {verdict.read} read, "
-        f"{verdict.commits} commits, transactions: {ends}, in {verdict.seconds:.0f} s "
+        f"{verdict.commits} commits, {verdict.remade} times remade, transactions: {ends}, "
+        f"in {verdict.seconds:.0f} s "
         f"of virtual time; {faults}; trace {verdict.digest}"
     )
     if not verdict.found:

@@ -27,6 +27,7 @@ from tidemark.testing.shell.harm import harm
 from tidemark.testing.shell.hosted import ShellBroker
 from tidemark.testing.shell.judging import judge
 from tidemark.testing.shell.members import SETTINGS, Members
+from tidemark.testing.shell.remade import Remade
 from tidemark.testing.shell.seams import seeded
 
 SECONDS: Final = 10.0
@@ -58,6 +59,8 @@ class Verdict:
     """How many came to which end."""
     commits: int = 0
     """Those that were acknowledged to members, without a transaction."""
+    remade: int = 0
+    """How often a topic was made anew, and written to."""
     seconds: float = 0.0
     """In virtual time."""
     lines: list[str] = field(default_factory=list)
@@ -128,7 +131,7 @@ class _Run:
     async def _work(self, nursery: trio.Nursery) -> None:
         bootstrap = ",".join(broker.clients.address for broker in self.brokers)
         clients = Clients(bootstrap, self.note)
-        members = Members(clients, self.drawn())
+        members, remade = Members(clients, self.drawn()), Remade(clients)
         final = History()
         with self._at_most("no topics could be made"):
             await clients.make_topics()
@@ -137,23 +140,26 @@ class _Run:
             for own, other in ((1, 2), (2, 1)):
                 grouping.start_soon(members.read, self.drawn())
                 grouping.start_soon(members.copy, f"copier-{own}", f"copier-{other}", self.drawn())
-            await self._load(clients, nursery)
+            await self._load(clients, remade, nursery)
             with self._at_most("the ends of what there is were not told"):
                 await members.note_ends()
             grouping.cancel_scope.deadline = trio.current_time() + _END_SECONDS_MAX
         self._note_late("groups did not come to the end", grouping.cancel_scope)
         with self._at_most("what there is could not be read"):
             final = await clients.read_all()
+            self.verdict.found += await remade.missing()
         self.verdict.found += [str(each) for each in judge(clients.history, final, members)]
         self._count(clients.history, members)
+        self.verdict.remade = len(remade.stored)
 
-    async def _load(self, clients: Clients, nursery: trio.Nursery) -> None:
+    async def _load(self, clients: Clients, remade: Remade, nursery: trio.Nursery) -> None:
         """Clients come and go, and so do brokers."""
         async with trio.open_nursery() as working:
             for _ in range(2):
                 working.start_soon(clients.produce, self.drawn())
             for topic in clients.isolation:
                 working.start_soon(clients.consume, topic, self.drawn())
+            working.start_soon(remade.remake, self.drawn())
             addresses = [
                 cable.address for each in self.brokers for cable in (each.clients, each.peers)
             ]

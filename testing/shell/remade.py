@@ -45,7 +45,7 @@ class Remade:
         await client.admin.create_topic(REMADE, partitions=1)
         made, stored = await _id_of(client), set[bytes]()
         async with client.producer() as producer:
-            for _ in range(rng.randint(1, _WORDS_MAX)):
+            for _word in range(rng.randint(1, _WORDS_MAX)):
                 word = str(next(self._numbers)).encode()
                 delivery = await producer.send(REMADE, word, partition=0)
                 await delivery.wait()

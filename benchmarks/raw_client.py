@@ -36,6 +36,7 @@ _OFFSET: Final = struct.Struct(">q")
 _OFFSET_MARK: Final = 0x0FF5E7_0FF5E7
 """Stands for the offset in a frame that is sent with one after the other."""
 _RECEIVE_BYTES: Final = 1 << 20
+_TOGETHER_BYTES_MAX: Final = 64 * 1024
 _HEAD_BYTES: Final = 64
 """Less than any answer with records has."""
 
@@ -189,7 +190,7 @@ def produce_load_of(
         answer_bytes, received = len(answer) + _LENGTH.size, 0
         buffer = bytearray(64 * 1024)
         started = time.perf_counter()
-        client.sendall(b"".join(itertools.islice(frames, in_flight)))
+        send_frames(client, list(itertools.islice(frames, in_flight)))
         sent, answered = in_flight, 0
         while answered < requests:
             size = client.recv_into(buffer)
@@ -198,7 +199,7 @@ def produce_load_of(
             answers, received = divmod(received + size, answer_bytes)
             answered += answers
             if more := min(answers, requests - sent):
-                client.sendall(b"".join(itertools.islice(frames, more)))
+                send_frames(client, list(itertools.islice(frames, more)))
                 sent += more
         seconds = time.perf_counter() - started
     return Load(requests=requests, size_bytes=requests * len(first), seconds=seconds)
@@ -216,7 +217,7 @@ def _keep_in_flight(
     for descriptor, client in by_descriptor.items():
         poll.register(descriptor, select.EPOLLIN)
         first = min(in_flight, unsent)
-        client.sendall(frame * first)
+        send_frames(client, [frame] * first)
         unsent -= first
     while unanswered:
         for descriptor, _ in poll.poll():
@@ -227,7 +228,7 @@ def _keep_in_flight(
             answers, received[descriptor] = divmod(received[descriptor] + size, answer_bytes)
             unanswered -= answers
             if more := min(answers, unsent):
-                client.sendall(frame * more if more > 1 else frame)
+                send_frames(client, [frame] * more)
                 unsent -= more
     poll.close()
 
@@ -314,6 +315,16 @@ def connect(address: tuple[str, int]) -> socket.socket:
     client.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, True)
     send_unpaced_if_near(client)
     return client
+
+
+def send_frames(client: socket.socket, frames: Sequence[bytes]) -> None:
+    """One behind the other; small ones in one call, for which large ones are not copied: that took
+    a quarter of what sending them does."""
+    if len(frames) > 1 and len(frames[0]) <= _TOGETHER_BYTES_MAX:
+        client.sendall(b"".join(frames))
+    else:
+        for frame in frames:
+            client.sendall(frame)
 
 
 def read_frame(client: socket.socket) -> bytes:

@@ -16,7 +16,13 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
-from benchmarks.raw_client import check_produced, connect, produce_frame, read_frame
+from benchmarks.raw_client import (
+    check_produced,
+    connect,
+    produce_frame,
+    read_frame,
+    send_frames,
+)
 from tidemark.client.histogram import Histogram
 
 _NS: Final = 1_000_000_000
@@ -152,8 +158,7 @@ class Producers:
     def _send(self, lane: Lane, count: int) -> None:
         if count:
             lane.unanswered += count
-            frames = list(itertools.islice(lane.frames, count))
-            lane.client.sendall(frames[0] if count == 1 else b"".join(frames))
+            send_frames(lane.client, list(itertools.islice(lane.frames, count)))
 
     def _receive(self, lane: Lane) -> int:
         """How many answers came in. Raises `RuntimeError` if one of them is a refusal."""

@@ -19,6 +19,8 @@ from tidemark.broker.network.wire import Wire
 TURN_BYTES_MAX: Final = 4 * 1024 * 1024
 # How many small responses go into one system call (Linux takes 1,024).
 _GATHER_MAX: Final = 64
+# What is copied stays in the caches until it is sent.
+_COPIED_BYTES: Final = 256 * 1024
 
 
 class FileSlice(Protocol):
@@ -27,7 +29,14 @@ class FileSlice(Protocol):
     @property
     def position(self) -> int: ...
     def __len__(self) -> int: ...
-    def fileno(self) -> int: ...
+    def fileno(self) -> int:
+        """The descriptor, to send from."""
+        ...
+
+    def fileno_to_read(self) -> int:
+        """The same, for who sends a copy."""
+        ...
+
     def release(self) -> None: ...
 
 
@@ -130,6 +139,20 @@ class SendQueue:
                 part.release()
         self._parts.clear()
         self._at = self.size_bytes = self.memory_bytes = 0
+
+
+class CopyingSendQueue(SendQueue):
+    """What comes from files is read and sent, and not sent from there: so nobody is yet to read a
+    file's pages when it is written over (`storage/recycled_file.py`)."""
+
+    __slots__ = ()
+
+    def _send_slice(self, client: Wire, part: FileSlice) -> int:
+        size = min(len(part) - self._at, _COPIED_BYTES)
+        data = os.pread(part.fileno_to_read(), size, part.position + self._at)
+        if not data:
+            raise file_ended()
+        return client.send(data)
 
 
 def file_ended() -> OSError:

@@ -18,7 +18,7 @@ from tidemark.broker.network.odd_events import OddEvents
 from tidemark.broker.network.reactor import READABLE, WRITABLE, Reactor
 from tidemark.broker.network.receive_buffer import MemoryBudget, ReceiveBuffer
 from tidemark.broker.network.same_machine import send_unpaced_if_near
-from tidemark.broker.network.send_queue import TURN_BYTES_MAX, SendQueue
+from tidemark.broker.network.send_queue import TURN_BYTES_MAX, CopyingSendQueue, SendQueue
 from tidemark.broker.network.turn import Turn
 from tidemark.broker.network.wire import Wire
 from tidemark.broker.peers.encoding import Frame
@@ -100,7 +100,9 @@ class FrameSocket:
         self._wire: Wire = connected  # what frames go through: the socket, or TLS over it
         self._descriptor = connected.fileno()
         self._outbox = Outbox()
-        self._out = SendQueue()
+        # A leader whose followers are sent its files' pages has to go on in new files, which costs
+        # more than a copy for each of them.
+        self._out: SendQueue = CopyingSendQueue()
         self._frame_bytes_max = FIRST_FRAME_BYTES_MAX
         self._buffer = _buffer(FIRST_FRAME_BYTES_MAX)
         self._flush_is_due = False

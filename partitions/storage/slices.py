@@ -49,6 +49,11 @@ class LogSlice:
             self._lender.is_lent = True
         return self._file.fileno()
 
+    def fileno_to_read(self) -> int:
+        """The descriptor for who sends a copy. Not of an empty or a released slice."""
+        assert self._file is not None
+        return self._file.fileno()
+
     def read(self) -> bytes:
         """The bytes themselves."""
         if not self._length:

@@ -2,6 +2,7 @@
 
 import time
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 from select import select
 
@@ -9,10 +10,12 @@ import pytest
 
 from tests.leases import need_leases
 from tests.system.attacks import SECONDS, Peer, batch, fetching
+from tidemark.client.blocking import open_client
 from tidemark.protocol.errors import ErrorCode
 from tidemark.protocol.frames import encode_request
 from tidemark.protocol.messages.fetch import FetchResponse
 from tidemark.protocol.records.records import decode_records
+from tidemark.testing import open_blocking_cluster
 from tidemark.testing.process import open_broker_process
 
 RECORD = 300_000
@@ -41,26 +44,32 @@ def check(peer: Peer, end: int) -> None:
         assert record.value == record.offset.to_bytes(4, "big") * (RECORD // 4)
 
 
+def write_over(peer: Peer, folder: Path) -> int:
+    """Produce until three files have been used again; how much that was."""
+    used_again = count = 0
+    while used_again < 3:
+        assert count < 200
+        before = sizes(folder)
+        produce(peer, count)
+        count += 1
+        # With one batch in it, and the length of three.
+        new = [size for name, size in sizes(folder).items() if name not in before]
+        used_again += sum(size > 2 * RECORD for size in new)
+        time.sleep(0.1)
+    return count
+
+
 @pytest.mark.parametrize("flush", ["os", "commit"])
 def test_new_segments_are_written_over_the_files_of_old_ones(tmp_path: Path, flush: str) -> None:
     need_leases(tmp_path)
     data = tmp_path / "data"
-    folder, used_again = data / "short-0", 0
+    folder = data / "short-0"
     with open_broker_process(data) as broker:
         with Peer(broker.bootstrap) as peer:
             peer.create_topic(
                 "short", segment_bytes="1000000", retention_bytes="1000000", flush=flush
             )
-            count = 0
-            while used_again < 3:
-                assert count < 200
-                before = sizes(folder)
-                produce(peer, count)
-                count += 1
-                # With one batch in it, and the length of three.
-                new = [size for name, size in sizes(folder).items() if name not in before]
-                used_again += sum(size > 2 * RECORD for size in new)
-                time.sleep(0.1)
+            count = write_over(peer, folder)
             broker.kill()
         broker.start()
         with Peer(broker.bootstrap) as peer:
@@ -76,6 +85,19 @@ def test_new_segments_are_written_over_the_files_of_old_ones(tmp_path: Path, flu
         assert "bytes that an older segment had left" in broker.log
         with Peer(broker.bootstrap) as peer:
             check(peer, count)
+
+
+def test_what_followers_were_sent_is_written_over_too(tmp_path: Path) -> None:
+    """They get copies."""
+    need_leases(tmp_path)
+    with open_blocking_cluster(brokers=3, data_dir=tmp_path) as cluster:
+        configs = {"segment.bytes": "1000000", "retention.bytes": "1000000"}
+        with open_client(cluster.bootstrap) as client:
+            make = partial(client.admin.create_topic, "short", partitions=1, configs=configs)
+            client.run(make)
+        leader = cluster.wait_leader("short")
+        with Peer(cluster.bootstrap_of(leader)) as peer:
+            write_over(peer, cluster.data_dir_of(leader) / "short-0")
 
 
 def test_who_reads_an_answer_late_reads_what_was_sent(tmp_path: Path) -> None:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tidemark.broker.network.send_queue import TURN_BYTES_MAX, SendQueue
+from tidemark.broker.network.send_queue import TURN_BYTES_MAX, CopyingSendQueue, SendQueue
 
 
 class Slice:
@@ -16,12 +16,16 @@ class Slice:
         self._file = path.open("rb")
         self.position = position
         self._length = length
-        self.is_released = False
+        self.is_released = self.is_lent = False
 
     def __len__(self) -> int:
         return self._length
 
     def fileno(self) -> int:
+        self.is_lent = True
+        return self._file.fileno()
+
+    def fileno_to_read(self) -> int:
         return self._file.fileno()
 
     def release(self) -> None:
@@ -70,11 +74,12 @@ def send_all(queue: SendQueue, server: socket.socket, client: socket.socket, siz
     return got
 
 
+@pytest.mark.parametrize("kind", [SendQueue, CopyingSendQueue])
 def test_bytes_and_slices_go_out_in_order(
-    pair: tuple[socket.socket, socket.socket], log: Path
+    pair: tuple[socket.socket, socket.socket], log: Path, kind: type[SendQueue]
 ) -> None:
     client, server = pair
-    queue, content = SendQueue(), log.read_bytes()
+    queue, content = kind(), log.read_bytes()
     first, second = Slice(log, 10, 1_000), Slice(log, 2_000, 500)
     queue.add([b"head", first, b"middle"])
     queue.add([second, b"end"])
@@ -86,14 +91,16 @@ def test_bytes_and_slices_go_out_in_order(
     assert first.is_released
     assert second.is_released
     assert queue.size_bytes == queue.memory_bytes == 0
+    assert first.is_lent is (kind is SendQueue)
 
 
+@pytest.mark.parametrize("kind", [SendQueue, CopyingSendQueue])
 def test_what_the_socket_does_not_take_is_sent_later(
-    pair: tuple[socket.socket, socket.socket], log: Path
+    pair: tuple[socket.socket, socket.socket], log: Path, kind: type[SendQueue]
 ) -> None:
     client, server = pair
     server.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 8_192)
-    queue, content = SendQueue(), log.read_bytes()
+    queue, content = kind(), log.read_bytes()
     parts = [bytes([n]) * 70_000 for n in range(5)]
     queue.add([parts[0], Slice(log, 0, 3_000_000), *parts[1:]])
     expected = parts[0] + content + b"".join(parts[1:])

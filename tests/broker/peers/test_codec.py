@@ -47,6 +47,9 @@ class Slice:
     def fileno(self) -> int:
         return -1
 
+    def fileno_to_read(self) -> int:
+        return -1
+
     def release(self) -> None:
         self.is_released = True
 

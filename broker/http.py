@@ -96,8 +96,8 @@ async def _serve(
 def _prepare(scrape: Scrape, readiness: Readiness, odd_events: OddEvents) -> Serve:
     with repeatable_imports():
         config = _hypercorn_config(odd_events)
-        # The types of ASGI applications differ between starlette and hypercorn, the calls do not.
-        return hypercorns(_application(scrape, readiness), config)  # type: ignore[arg-type]
+        application = _application(scrape, readiness)
+        return hypercorns(application, config)  # type: ignore[arg-type] # other types, same calls
 
 
 def _hypercorn_config(odd_events: OddEvents) -> Config:

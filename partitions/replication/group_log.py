@@ -184,7 +184,7 @@ class GroupLog:
     ) -> None:
         """One copy for all who need it later: the journal, and the frames to the followers.
 
-        Of a large run there is none: it goes to the followers from the page cache (`sendfile`).
+        Of a large run there is none: it goes to the followers from the page cache.
         """
         if sum(map(len, batches)) >= self.journaled_bytes_max:
             if self._syncs:

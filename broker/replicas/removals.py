@@ -51,9 +51,9 @@ class Removals:
         now = trio.current_time()
         for recycled, (removal, until) in list(self._kept.items()):
             is_over = until <= now or self._is_full()
-            if is_over or not (recycled.waits or recycled.is_offered):
+            if is_over or not (recycled.is_waiting or recycled.is_offered):
                 del self._kept[recycled]
-            if recycled.waits or (is_over and recycled.is_offered):
+            if recycled.is_waiting or (is_over and recycled.is_offered):
                 await self._try(recycled.drop if is_over else removal.offer)
 
     async def _try(self, step: Callable[[], None]) -> None:
@@ -77,7 +77,7 @@ class Removals:
             try:
                 await in_thread(removal.run)
                 recycled = removal.home.recycled
-                if recycled.waits or recycled.is_offered:
+                if recycled.is_waiting or recycled.is_offered:
                     self._kept[recycled] = removal, trio.current_time() + KEPT_SECONDS
             except SyncFailed as error:
                 # Of a directory: what else was made or named in it may not be on the disk either.

@@ -32,6 +32,7 @@ from tidemark.partitions.storage.files import TEMPORARY_SUFFIX, File, Files, rem
 from tidemark.partitions.storage.scan import iter_batches
 from tidemark.partitions.storage.slices import Lender
 from tidemark.protocol.errors import CorruptBatch
+from tidemark.protocol.values import dataclass
 
 RECYCLED_NAME: Final = f"recycled{TEMPORARY_SUFFIX}"
 """A start removes it, as all that ends so."""
@@ -40,45 +41,73 @@ _CRC_END: Final = 21
 _CRC: Final = Struct(">I")
 
 
+@dataclass(frozen=True, slots=True)
+class _Renamed:
+    """Kept, but a crash may still bring back the name that it had: not to be touched yet."""
+
+    lender: Lender
+
+
+@dataclass(frozen=True, slots=True)
+class _Waiting:
+    """Kept under its one name, to be prepared once nobody has it open."""
+
+    lender: Lender
+
+
+@dataclass(frozen=True, slots=True)
+class _Offered:
+    """Prepared: the next segment may be written over it."""
+
+    file: File
+
+
+@dataclass(frozen=True, slots=True)
+class _GivenUp:
+    """None will ever be: the path may be another log's by now."""
+
+
 class RecycledFile:
     """Of one log, one at most. Any thread may use it."""
 
     # Of ten thousand logs hardly any ever has one, so they have no more than this.
-    __slots__ = ("_directory", "_file", "_files", "_is_given_up", "_lender", "_lock", "waits")
+    __slots__ = ("_directory", "_files", "_lock", "_step")
 
     def __init__(self, files: Files, directory: str) -> None:
         self._files = files
         self._directory = directory
         self._lock = Lock()
-        self._file: File | None = None
-        self._lender: Lender | None = None
-        """Whose file is kept, until it is offered."""
-        self._is_given_up = False
-        self.waits = False
-        """Whether one is kept that is still to be prepared."""
+        self._step: _Renamed | _Waiting | _Offered | _GivenUp | None = None
+        """How far it has come; `None`: there is none."""
 
     @property
     def _path(self) -> str:
         return f"{self._directory}/{RECYCLED_NAME}"
 
     @property
+    def is_waiting(self) -> bool:
+        """Whether one is kept that is still to be prepared."""
+        return isinstance(self._step, _Waiting)
+
+    @property
     def is_offered(self) -> bool:
         """Whether there is one to be taken."""
-        return self._file is not None
+        return isinstance(self._step, _Offered)
 
     def keep(self, path: str, lender: Lender) -> None:
-        """Have the file at this path lose its name, and keep it if there is none yet."""
+        """Have the file at this path lose its name, and keep it if none is offered yet."""
         with self._lock:
-            if self._file is not None or self._is_given_up:
+            if isinstance(self._step, _Offered | _GivenUp):
                 remove_if_there(self._files, path)
             elif self._files.exists(path):
                 self._files.rename(path, self._path)
-                self._lender, self.waits = lender, False
+                self._step = _Renamed(lender)
 
     def settle(self) -> None:
         """That name is gone on the disk, too: what is kept may be prepared, and offered."""
         with self._lock:
-            self.waits = self._lender is not None
+            if isinstance(self._step, _Renamed):
+                self._step = _Waiting(self._step.lender)
 
     def prepared(self, batch_bytes: int) -> File | None:
         """What was kept, with nothing in it that could be taken for a batch. Blocking.
@@ -86,14 +115,14 @@ class RecycledFile:
         `None` while somebody has it open; and where something was sent from it, or its batches have
         less than so many bytes on average, it is gone then. Raises `OSError`.
         """
-        lender = self._lender
-        if lender is None or not self.waits:
+        step = self._step
+        if not isinstance(step, _Waiting):
             return None
         file = self._files.open_alone(self._path)
         if file is None:
             return None
         # Not before: what is to be sent has it open.
-        if lender.is_lent or not _is_spoilt(file, batch_bytes, self._files.sector_bytes):
+        if step.lender.is_lent or not _spoil(file, batch_bytes, self._files.sector_bytes):
             self.drop()
             return None
         return file
@@ -101,15 +130,15 @@ class RecycledFile:
     def offer(self, file: File) -> None:
         """That file may be written over from now on."""
         with self._lock:
-            if not self._is_given_up:
-                self._file, self._lender, self.waits = file, None, False
+            if not isinstance(self._step, _GivenUp):
+                self._step = _Offered(file)
 
     def take(self, path: str) -> File | None:
-        """The file, open and with another name; `None` if there is none."""
+        """The file, open and with another name; `None` if none is offered."""
         with self._lock:
-            file, self._file = self._file, None
-            if file is None:
+            if not isinstance(self._step, _Offered):
                 return None
+            file, self._step = self._step.file, None
             try:
                 self._files.rename(self._path, path)
             except FileNotFoundError:
@@ -119,14 +148,14 @@ class RecycledFile:
     def drop(self) -> None:
         """Remove it, if there is one, offered or not."""
         with self._lock:
-            self._file, self._lender, self.waits = None, None, False
-            if not self._is_given_up:
+            if not isinstance(self._step, _GivenUp):
+                self._step = None
                 remove_if_there(self._files, self._path)
 
     def give_up(self) -> None:
         """Its path may be another log's from now on."""
         with self._lock:
-            self._file, self._lender, self.waits, self._is_given_up = None, None, False, True
+            self._step = _GivenUp()
 
 
 def spoilt(crc: int) -> int:
@@ -134,7 +163,9 @@ def spoilt(crc: int) -> int:
     return ~crc & 0xFFFFFFFF
 
 
-def _is_spoilt(file: File, batch_bytes: int, sector_bytes: int) -> bool:
+def _spoil(file: File, batch_bytes: int, sector_bytes: int) -> bool:
+    """Spoil the batches that could go on behind a new one's first bytes, durably; whether all are:
+    `False` where they are small, or something is no batch."""
     size_bytes, count = file.size(), 0
     try:
         for position, header in iter_batches(file, 0, size_bytes):

@@ -39,15 +39,15 @@ MUTATIONS = (
     Mutation(
         name="the name that it had is gone on the disk before it is written over",
         file=_FILE,
-        old="                self._lender, self.waits = lender, False\n",
-        new="                self._lender, self.waits = lender, True\n",
+        old="                self._step = _Renamed(lender)\n",
+        new="                self._step = _Waiting(lender)\n",
         killed_by=f"{_TESTS}test_a_file_whose_name_may_be_there_yet_is_not_offered",
     ),
     Mutation(
         name="a file that something was sent from is not written over",
         file=_FILE,
-        old="        if lender.is_lent or not _is_spoilt(",
-        new="        if not _is_spoilt(",
+        old="        if step.lender.is_lent or not _spoil(",
+        new="        if not _spoil(",
         killed_by=f"{_TESTS}test_a_file_that_something_was_sent_from_is_not_written_over",
     ),
     Mutation(

@@ -30,11 +30,11 @@ class FileSlice(Protocol):
     def position(self) -> int: ...
     def __len__(self) -> int: ...
     def fileno(self) -> int:
-        """The descriptor, to send from."""
+        """The descriptor, for who reads what is there and sends the copy."""
         ...
 
-    def fileno_to_read(self) -> int:
-        """The same, for who sends a copy."""
+    def lend(self) -> int:
+        """The same, for who has the kernel send the file's own pages; its owner notes that."""
         ...
 
     def release(self) -> None: ...
@@ -111,7 +111,7 @@ class SendQueue:
 
     def _send_slice(self, client: Wire, part: FileSlice) -> int:
         size = len(part) - self._at
-        sent = os.sendfile(client.fileno(), part.fileno(), part.position + self._at, size)
+        sent = os.sendfile(client.fileno(), part.lend(), part.position + self._at, size)
         if sent == 0:
             raise file_ended()
         return sent
@@ -149,7 +149,7 @@ class CopyingSendQueue(SendQueue):
 
     def _send_slice(self, client: Wire, part: FileSlice) -> int:
         size = min(len(part) - self._at, _COPIED_BYTES)
-        data = os.pread(part.fileno_to_read(), size, part.position + self._at)
+        data = os.pread(part.fileno(), size, part.position + self._at)
         if not data:
             raise file_ended()
         return client.send(data)

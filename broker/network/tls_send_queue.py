@@ -18,7 +18,7 @@ class TlsSendQueue(SendQueue):
 
     def _send_slice(self, client: Wire, part: FileSlice) -> int:
         at, size = part.position + self._at, len(part) - self._at
-        sent = self._stream.send_file(part.fileno_to_read(), at, size)
+        sent = self._stream.send_file(part.fileno(), at, size)
         if sent == 0:
             raise file_ended()
         return sent

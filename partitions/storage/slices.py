@@ -7,7 +7,7 @@ from tidemark.protocol.types import Offset
 
 
 class Lender(Protocol):
-    """Whose file it is."""
+    """Whose file it is, who remembers that it was lent to the kernel."""
 
     is_lent: bool
 
@@ -40,18 +40,19 @@ class LogSlice:
         return self._length
 
     def fileno(self) -> int:
-        """The descriptor to send from. Not of an empty or a released slice.
+        """The descriptor, to read from. Not of an empty or a released slice."""
+        assert self._file is not None
+        return self._file.fileno()
 
-        What was sent is no copy: until the other side has read it, it is what the file holds then.
+    def lend(self) -> int:
+        """The descriptor, for the kernel to send from. Not of an empty or a released slice.
+
+        What is sent so is no copy: until the other side has read it, it is what the file holds by
+        then. So the file counts as lent from now on.
         """
         assert self._file is not None
         if self._lender is not None:
             self._lender.is_lent = True
-        return self._file.fileno()
-
-    def fileno_to_read(self) -> int:
-        """The descriptor for who sends a copy. Not of an empty or a released slice."""
-        assert self._file is not None
         return self._file.fileno()
 
     def read(self) -> bytes:

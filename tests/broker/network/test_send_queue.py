@@ -22,10 +22,10 @@ class Slice:
         return self._length
 
     def fileno(self) -> int:
-        self.is_lent = True
         return self._file.fileno()
 
-    def fileno_to_read(self) -> int:
+    def lend(self) -> int:
+        self.is_lent = True
         return self._file.fileno()
 
     def release(self) -> None:

@@ -47,7 +47,7 @@ class Slice:
     def fileno(self) -> int:
         return -1
 
-    def fileno_to_read(self) -> int:
+    def lend(self) -> int:
         return -1
 
     def release(self) -> None:

@@ -185,7 +185,7 @@ def test_who_reads_the_old_segment_goes_on_reading_it(files: MemoryFiles) -> Non
 
 def send(part: LogSlice) -> None:
     with suppress(UnsupportedOperation):  # a file in memory has no descriptor
-        part.fileno()
+        part.lend()
 
 
 @pytest.mark.parametrize("is_late", [False, True])

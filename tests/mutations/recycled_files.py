@@ -58,6 +58,22 @@ MUTATIONS = (
         killed_by=f"{_TESTS}test_a_file_that_something_was_sent_from_is_not_written_over",
     ),
     Mutation(
+        name="a copy is sent of what is not to be lent",
+        file="broker/network/send_queue.py",
+        old="        data = os.pread(part.fileno(), size,",
+        new="        data = os.pread(part.lend(), size,",
+        killed_by="tests/broker/network/test_send_queue.py"
+        "::test_bytes_and_slices_go_out_in_order[CopyingSendQueue]",
+    ),
+    Mutation(
+        name="followers are sent copies",
+        file="broker/peers/frame_socket.py",
+        old="        self._out: SendQueue = CopyingSendQueue()\n",
+        new="        self._out: SendQueue = SendQueue()\n",
+        killed_by="tests/broker/peers/test_network.py"
+        "::test_a_file_of_which_a_broker_was_sent_something_may_be_written_over",
+    ),
+    Mutation(
         name="nor is a file written over that a process before may have sent",
         file="partitions/storage/home.py",
         old="        segment.is_lent = self.files.sends_pages\n",

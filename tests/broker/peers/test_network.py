@@ -41,6 +41,12 @@ pytestmark = pytest.mark.usefixtures("wire")
 DOES_NOT_CONNECT = "it does not connect to this broker"
 
 
+class Owner:
+    """Of a file."""
+
+    is_lent = False
+
+
 async def test_two_brokers_are_up_for_each_other_with_their_incarnations() -> None:
     async with open_one(1, incarnation=5) as one, open_one(2, incarnation=7) as two:
         introduce(one, two)
@@ -108,6 +114,19 @@ async def test_slices_of_files_arrive_as_the_bytes_they_are(tmp_path: Path) -> N
         await two.wait_messages(len(slices))
         for number, message in enumerate(two.messages):
             assert records_of(message) == content[number * 100_000 :][:300_000]
+
+
+async def test_a_file_of_which_a_broker_was_sent_something_may_be_written_over(
+    tmp_path: Path,
+) -> None:
+    (tmp_path / "log").write_bytes(bytes(200_000))
+    owner = Owner()
+    piece = LogSlice(OsFiles().open(str(tmp_path / "log")), 0, 200_000, Offset(1), owner)
+    async with open_pair() as (one, two):
+        one.send(two, append(piece))
+        await two.wait_messages(1)
+        assert records_of(two.messages[0]) == bytes(200_000)
+        assert not owner.is_lent
 
 
 async def test_what_was_read_once_is_sent_to_every_broker(tmp_path: Path) -> None:

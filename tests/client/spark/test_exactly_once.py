@@ -43,6 +43,10 @@ pytestmark = pytest.mark.timeout(400)
 BATCH = 7
 
 
+class DriverDies(Exception):
+    """In the middle of what it does."""
+
+
 class Query:
     """One query: its tasks and its driver, which may be another one each time."""
 
@@ -64,6 +68,22 @@ class Query:
 
     def commit(self, messages: list[WriterCommitMessage | None]) -> None:
         StreamWriter(self.options).commit(messages, BATCH)
+
+    def die_committing(self, messages: list[WriterCommitMessage | None], *, after: int) -> None:
+        """A driver that has decided, and dies when it has committed so many transactions."""
+        commit_one, left = transactions._is_committed, after
+
+        def dying(client: BlockingClient, transaction: PreparedTransaction) -> bool:
+            nonlocal left
+            if left == 0:
+                raise DriverDies
+            left -= 1
+            return commit_one(client, transaction)
+
+        with pytest.MonkeyPatch.context() as patched:
+            patched.setattr(transactions, "_is_committed", dying)
+            with pytest.raises(DriverDies):
+                self.commit(messages)
 
     def abort(self, messages: list[WriterCommitMessage | None]) -> None:
         StreamWriter(self.options).abort(messages, BATCH)
@@ -100,27 +120,6 @@ def query(tidemark_session: BlockingCluster, client: BlockingClient, topic: str)
     return Query(tidemark_session, client, topic)
 
 
-class DriverDies(Exception):
-    """In the middle of what it does."""
-
-
-@pytest.fixture
-def dies_after(monkeypatch: pytest.MonkeyPatch) -> list[int]:
-    """Have the driver die when it has committed so many transactions, from the list's number on."""
-    left: list[int] = []
-    commit_one = transactions._is_committed
-
-    def dying(client: BlockingClient, transaction: PreparedTransaction) -> bool:
-        if left:
-            if left[0] == 0:
-                raise DriverDies
-            left[0] -= 1
-        return commit_one(client, transaction)
-
-    monkeypatch.setattr(transactions, "_is_committed", dying)
-    return left
-
-
 def test_rows_are_seen_when_the_driver_commits_and_not_before(query: Query) -> None:
     messages = query.tasks()
     assert [type(message) for message in messages] == [Prepared, Prepared, Written]
@@ -155,25 +154,17 @@ def test_what_a_start_with_more_tasks_has_left_open_keeps_no_reader_waiting(quer
 
 
 def test_a_start_with_fewer_tasks_commits_all_that_was_decided(
-    query: Query, dies_after: list[int]
+    query: Query,
 ) -> None:
-    dies_after.append(1)
-    with pytest.raises(DriverDies):
-        query.commit(query.tasks())
-    dies_after.clear()
+    query.die_committing(query.tasks(), after=1)
     query.commit([query.task(0, "a", "b", "c")])
     assert query.seen() == ["a", "b", "c"]
 
 
 @pytest.mark.parametrize("committed", [0, 1])
-def test_a_driver_that_died_after_it_decided_is_gone_on_for(
-    query: Query, dies_after: list[int], committed: int
-) -> None:
+def test_a_driver_that_died_after_it_decided_is_gone_on_for(query: Query, committed: int) -> None:
     messages = query.tasks()
-    dies_after.append(committed)
-    with pytest.raises(DriverDies):
-        query.commit(messages)
-    dies_after.clear()
+    query.die_committing(messages, after=committed)
     query.abort(messages)  # what is decided stays
     again = query.tasks()
     assert [type(message) for message in again] == [Decided] * 3
@@ -182,11 +173,8 @@ def test_a_driver_that_died_after_it_decided_is_gone_on_for(
     assert query.seen() == ["a", "b", "c"]
 
 
-def test_a_decided_batch_that_ran_out_is_written_anew(query: Query, dies_after: list[int]) -> None:
-    dies_after.append(0)
-    with pytest.raises(DriverDies):
-        query.commit(query.tasks())
-    dies_after.clear()
+def test_a_decided_batch_that_ran_out_is_written_anew(query: Query) -> None:
+    query.die_committing(query.tasks(), after=0)
     for number in range(2):
         query.run_out(number)
     with pytest.raises(NotStored, match=r"Nothing of it is stored\. Start the query again"):
@@ -196,12 +184,9 @@ def test_a_decided_batch_that_ran_out_is_written_anew(query: Query, dies_after: 
 
 
 def test_a_batch_of_which_a_part_ran_out_is_an_error_that_says_what_to_do(
-    query: Query, dies_after: list[int]
+    query: Query,
 ) -> None:
-    dies_after.append(1)
-    with pytest.raises(DriverDies):
-        query.commit(query.tasks())
-    dies_after.clear()
+    query.die_committing(query.tasks(), after=1)
     query.run_out(1)
     for _ in range(2):
         with pytest.raises(NotStored, match=f"out since .*: {query.name}-1. The rest is stored."):

@@ -67,16 +67,15 @@ class Snapshots:
         """Where there are snapshots, ascending."""
         return offsets_in(self._files.sizes(self._directory))
 
-    def remove_above(self, end_offset: Offset) -> bool:
+    def remove_above(self, end_offset: Offset) -> None:
         """Remove those of a future that did not come; durable once the directory is synced.
 
-        Returns whether there were any. One that stayed would be believed when the log has
-        grown past its offset again, with other batches.
+        One that stayed would be believed when the log has grown past its offset again, with other
+        batches.
         """
-        stale = [offset for offset in self.offsets() if offset > end_offset]
-        for offset in stale:
-            remove_if_there(self._files, self._path(offset))
-        return bool(stale)
+        for offset in self.offsets():
+            if offset > end_offset:
+                remove_if_there(self._files, self._path(offset))
 
     def _path(self, offset: Offset) -> str:
         return f"{self._directory}/{file_name(offset, SNAPSHOT_SUFFIX)}"

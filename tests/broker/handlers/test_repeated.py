@@ -93,25 +93,22 @@ async def test_what_is_named_again_is_answered_once(tmp_path: Path, case: str) -
         assert [getattr(each, name) for each in getattr(answer, elements)] == ["a", "b"]
 
 
+async def answer_about_one_topic(path: Path, request: Message) -> list[Any]:
+    """What is said of each entry about a topic "a", which is there."""
+    async with open_node(path) as node:
+        await new_topic(node, "a")
+        handle: Any = HANDLERS[api_of(type(request)).key]
+        answer: Any = await ask(handle, node, request, 0)
+        return [list(topic.partitions) for topic in answer.topics]
+
+
 async def test_other_partitions_of_a_topic_are_other_replicas(tmp_path: Path) -> None:
     topics = [DescribeReplicasTopic(topic="a", partitions=each) for each in ([0], [1], [0])]
-    async with open_node(tmp_path) as node:
-        await new_topic(node, "a")
-        handle: Any = HANDLERS[api_of(DescribeReplicasRequest).key]
-        answer: Any = await ask(handle, node, DescribeReplicasRequest(topics=topics), 0)
-        assert [[each.partition for each in topic.partitions] for topic in answer.topics] == [
-            [0],
-            [1],
-        ]
+    found = await answer_about_one_topic(tmp_path, DescribeReplicasRequest(topics=topics))
+    assert [[each.partition for each in of_entry] for of_entry in found] == [[0], [1]]
 
 
 async def test_the_producers_of_a_partition_are_described_once(tmp_path: Path) -> None:
     topics = [TopicRequest(name="a", partition_indexes=each) for each in ([0, 0], [1, 0, 1])]
-    async with open_node(tmp_path) as node:
-        await new_topic(node, "a")
-        handle: Any = HANDLERS[api_of(DescribeProducersRequest).key]
-        answer: Any = await ask(handle, node, DescribeProducersRequest(topics=topics), 0)
-        assert [[each.partition_index for each in topic.partitions] for topic in answer.topics] == [
-            [0],
-            [1],
-        ]
+    found = await answer_about_one_topic(tmp_path, DescribeProducersRequest(topics=topics))
+    assert [[each.partition_index for each in of_entry] for of_entry in found] == [[0], [1]]

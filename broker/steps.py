@@ -19,8 +19,10 @@ def portions(elements: Sequence[A]) -> Iterator[Sequence[A]]:
         yield elements[at : at + at_once]
 
 
-def distinct(elements: Iterable[A], of: Callable[[A], Hashable]) -> list[A]:
-    """The first of those that are the same by `of`, in their order.
+def distinct(
+    elements: Iterable[A], of: Callable[[A], Hashable] = lambda element: element
+) -> list[A]:
+    """The first of those that are the same, or the same by `of`, in their order.
 
     For requests whose answer says much of each thing that is asked about: who names one thing ten
     thousand times would have all of it as often, made on the loop and in its memory.

@@ -8,7 +8,7 @@ from tidemark.broker.metadata.rounds import deadline_of
 from tidemark.broker.metadata.topics import Growth
 from tidemark.broker.network.requests import RequestContext
 from tidemark.broker.node import Node
-from tidemark.broker.steps import Steps
+from tidemark.broker.steps import Steps, distinct
 from tidemark.protocol.errors import ErrorCode, RequestError
 from tidemark.protocol.messages.create_partitions import (
     CreatePartitionsRequest,
@@ -66,9 +66,7 @@ def _result(name: str, refused: RequestError | None) -> CreatePartitionsTopicRes
 
 def refuse(request: CreatePartitionsRequest, error: RequestError) -> CreatePartitionsResponse:
     return CreatePartitionsResponse(
-        results=[
-            _result(name, error) for name in dict.fromkeys(topic.name for topic in request.topics)
-        ]
+        results=[_result(name, error) for name in distinct(topic.name for topic in request.topics)]
     )
 
 

@@ -10,7 +10,7 @@ from tidemark.broker.metadata.rounds import deadline_of
 from tidemark.broker.metadata.topic import NewTopic, Topic
 from tidemark.broker.network.requests import RequestContext
 from tidemark.broker.node import Node
-from tidemark.broker.steps import Steps
+from tidemark.broker.steps import Steps, distinct
 from tidemark.partitions.state_machines.cluster_values import Assignment
 from tidemark.protocol.errors import ErrorCode, RequestError
 from tidemark.protocol.messages.create_topics import (
@@ -124,9 +124,7 @@ def _config(entry: ConfigEntry) -> CreatableTopicConfigs:
 
 def refuse(request: CreateTopicsRequest, error: RequestError) -> CreateTopicsResponse:
     return CreateTopicsResponse(
-        topics=[
-            _refused(name, error) for name in dict.fromkeys(topic.name for topic in request.topics)
-        ]
+        topics=[_refused(name, error) for name in distinct(topic.name for topic in request.topics)]
     )
 
 

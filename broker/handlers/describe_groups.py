@@ -2,7 +2,7 @@
 
 from tidemark.broker.network.requests import RequestContext
 from tidemark.broker.node import Node
-from tidemark.broker.steps import Steps
+from tidemark.broker.steps import Steps, distinct
 from tidemark.partitions.state_machines.access.acls import ResourceType
 from tidemark.partitions.state_machines.groups.describe import GroupDescription
 from tidemark.partitions.state_machines.groups.requests import GroupState
@@ -22,7 +22,7 @@ async def handle(
     node: Node, request: DescribeGroupsRequest, context: RequestContext
 ) -> DescribeGroupsResponse:
     steps, groups = Steps(), list[DescribedGroup]()
-    for group_id in dict.fromkeys(request.groups):
+    for group_id in distinct(request.groups):
         operations = NOT_ASKED
         if request.include_authorized_operations:
             operations = node.access.operations(context.session, ResourceType.GROUP, group_id)

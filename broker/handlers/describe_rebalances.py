@@ -2,6 +2,7 @@
 
 from tidemark.broker.network.requests import RequestContext
 from tidemark.broker.node import Node
+from tidemark.broker.steps import distinct
 from tidemark.partitions.state_machines.groups.history import Rebalance
 from tidemark.protocol.errors import ErrorCode, RequestError
 from tidemark.protocol.messages.describe_rebalances import (
@@ -16,7 +17,7 @@ def handle(
     node: Node, request: DescribeRebalancesRequest, context: RequestContext
 ) -> DescribeRebalancesResponse:
     return DescribeRebalancesResponse(
-        groups=[_of(node, group_id) for group_id in dict.fromkeys(request.groups)]
+        groups=[_of(node, group_id) for group_id in distinct(request.groups)]
     )
 
 

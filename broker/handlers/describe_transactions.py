@@ -6,6 +6,7 @@ from itertools import groupby
 from typing import TYPE_CHECKING
 
 from tidemark.broker.network.requests import RequestContext
+from tidemark.broker.steps import distinct
 from tidemark.protocol.errors import ErrorCode, RequestError
 from tidemark.protocol.messages.describe_transactions import (
     DescribeTransactionsRequest,
@@ -24,9 +25,7 @@ def handle(
 ) -> DescribeTransactionsResponse:
     del context
     return DescribeTransactionsResponse(
-        transaction_states=[
-            _described(node, each) for each in dict.fromkeys(request.transactional_ids)
-        ]
+        transaction_states=[_described(node, each) for each in distinct(request.transactional_ids)]
     )
 
 

@@ -15,7 +15,7 @@ import trio
 from tidemark.broker.handlers.change import Change
 from tidemark.broker.moves.door import Asked, Door, Taken
 from tidemark.broker.network.requests import RequestContext
-from tidemark.broker.steps import Steps, portions
+from tidemark.broker.steps import Steps, distinct, portions
 from tidemark.partitions.balancing.refusals import Reason
 from tidemark.partitions.state_machines.cluster_values import PartitionId
 from tidemark.partitions.storage.state_db import PartitionKey
@@ -91,7 +91,7 @@ async def _elect_preferred(
 ) -> Results:
     door, results, steps = node.moves.door, Results(), Steps()
     await door.wait_leaders(partitions or ())
-    asked = door.existing(None) if partitions is None else list(dict.fromkeys(partitions))
+    asked = door.existing(None) if partitions is None else distinct(partitions)
     for portion in portions(asked):
         results.update(await _elect_portion(door, portion, timeout_ms))
         await steps.did(len(portion))

@@ -9,6 +9,7 @@ from tidemark.broker.handlers.change import Change
 from tidemark.broker.metadata.topic import Topic
 from tidemark.broker.network.requests import RequestContext
 from tidemark.broker.node import Node
+from tidemark.broker.steps import distinct
 from tidemark.protocol.errors import RequestError
 from tidemark.protocol.messages.list_partition_reassignments import (
     ListPartitionReassignmentsRequest,
@@ -47,7 +48,7 @@ def _asked_about(
     for each in request.topics:
         found = node.topics.get(each.name)
         if found is not None:
-            yield found, dict.fromkeys(each.partition_indexes)
+            yield found, distinct(each.partition_indexes)
 
 
 def _ongoing(topic: Topic, partitions: Iterable[int]) -> Iterator[OngoingPartitionReassignment]:

@@ -15,7 +15,7 @@ MUTATIONS = (
     Mutation(
         name="a group that is named again is described once",
         file="broker/handlers/describe_groups.py",
-        old="dict.fromkeys(request.groups)",
+        old="distinct(request.groups)",
         new="request.groups",
         killed_by=_TEST,
     ),

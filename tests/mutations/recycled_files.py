@@ -159,7 +159,7 @@ MUTATIONS = (
     ),
     Mutation(
         name="an offset that is far from its segment's is damage, or older, and no mistake of ours",
-        file="partitions/storage/segment.py",
+        file="partitions/storage/segment_index.py",
         old="            if first < 0 or last - self.base_offset > RELATIVE_OFFSET_MAX:\n",
         new="            if False:\n",
         killed_by="tests/partitions/storage/test_older_tail.py"

@@ -324,28 +324,28 @@ MUTATIONS = (
     ),
     storage_rule(
         "an entry by time is held against its batch",
-        "segment.py",
+        "segment_index.py",
         old=" or self._time_is_true(index, entry):\n",
         new=" or index.read_before:\n",
         killed_by="test_recovery.py::test_a_flipped_bit_in_an_index_changes_no_answer",
     ),
     storage_rule(
         "so is an entry that was read before the segment was appended to",
-        "segment.py",
+        "segment_index.py",
         old="largest, index.read_before = index.largest, self.end_offset\n",
         new="largest, index.read_before = index.largest, Offset(0)\n",
         killed_by="test_recovery.py::test_a_flipped_bit_in_an_index_changes_no_answer",
     ),
     storage_rule(
         "what an index that was read says of the largest is what is there",
-        "segment.py",
+        "segment_index.py",
         old="return index if index.largest == largest and ",
         new="return index if ",
         killed_by="test_recovery.py::test_a_flipped_bit_in_an_index_changes_no_answer",
     ),
     storage_rule(
         "who appends goes on with the index that was made anew",
-        "segment.py",
+        "segment_index.py",
         old="            self._index.become(made)  # whoever appends goes on with it\n"
         "            return self._index\n",
         new="            pass\n",
@@ -353,7 +353,7 @@ MUTATIONS = (
     ),
     storage_rule(
         "an index file's entry is checked before it is followed",
-        "segment.py",
+        "segment_index.py",
         old="        if entry[0] < index.read_before and not self._is_true(entry):\n",
         new="        if False:\n",
         killed_by="test_recovery.py"
@@ -361,7 +361,7 @@ MUTATIONS = (
     ),
     storage_rule(
         "where a reader went on is forgotten when its segment is cut",
-        "segment.py",
+        "segment_files.py",
         old="        self._read = None\n\n    def batches_from",
         new="\n    def batches_from",
         killed_by="test_log.py::test_where_a_reader_was_is_forgotten_when_the_log_is_cut",

@@ -2,7 +2,7 @@
 
 prometheus_client's own children take a lock for every step: on a busy machine 1.4 µs a counter and
 2.5 µs a histogram, several times a request, where these take 0.2 and 0.5. Each has one writing
-thread and no lock, and becomes Prometheus's family at a scrape (`collect.py`). A scrape from
+thread and no lock, and becomes Prometheus's family at a scrape (`collect_counts.py`). A scrape from
 another thread may see a histogram between its two steps; the next one does not.
 """
 

@@ -35,7 +35,7 @@ class Progress:
     """One follower. Requests go out without waiting for answers, within a window of bytes.
 
     The follower takes them in order, so an answer to one answers all before it. Only a refusal of
-    the first in flight (`rep_start`) says anything: the later ones may have overtaken it.
+    the first in flight says anything: the later ones may have overtaken it.
 
     Invariant: `match <= next`.
     """

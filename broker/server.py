@@ -35,7 +35,8 @@ from tidemark.broker.open_node import open_node
 from tidemark.broker.parts import Parts
 from tidemark.broker.peers import PeerNetwork
 from tidemark.broker.stopping import stop_serving
-from tidemark.partitions.storage.files import Files, OsFiles
+from tidemark.partitions.storage.files import Files
+from tidemark.partitions.storage.os_files import OsFiles
 from tidemark.protocol.errors import RequestError
 from tidemark.protocol.values import dataclass
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 import time
 from threading import Condition
 
-from tidemark.partitions.storage.files import File, OsFiles
+from tidemark.partitions.storage.files import File
+from tidemark.partitions.storage.os_files import OsFiles
 from tidemark.testing.wrapped_file import WrappedFile
 
 

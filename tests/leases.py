@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from tidemark.partitions.storage.files import OsFiles
+from tidemark.partitions.storage.os_files import OsFiles
 
 
 def need_leases(folder: Path) -> None:

@@ -10,7 +10,6 @@ from tidemark.cli.formats.formatter import FormatError, Formatter, Source
 from tidemark.cli.formats.json_lines import format_json
 from tidemark.cli.formats.rpk import compile_rpk
 from tidemark.cli.log.batches import Table, print_json
-from tidemark.partitions.storage.files import OsFiles
 from tidemark.partitions.storage.inspect import (
     Problem,
     StoredBatch,
@@ -18,6 +17,7 @@ from tidemark.partitions.storage.inspect import (
     partition_directories,
 )
 from tidemark.partitions.storage.names import LOG_SUFFIX
+from tidemark.partitions.storage.os_files import OsFiles
 from tidemark.protocol.errors import StorageError
 
 _Write = Callable[[StoredBatch | Problem], None]

@@ -14,9 +14,9 @@ from tidemark.cli.output import (
     print_value,
     progress,
 )
-from tidemark.partitions.storage.files import OsFiles
 from tidemark.partitions.storage.inspect import Verification, partition_directories, verify
 from tidemark.partitions.storage.names import LOG_SUFFIX
+from tidemark.partitions.storage.os_files import OsFiles
 from tidemark.protocol.errors import StorageError
 
 

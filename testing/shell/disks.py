@@ -15,7 +15,8 @@ from pathlib import Path
 from random import Random
 from typing import Final
 
-from tidemark.partitions.storage.files import File, OsFiles, Space
+from tidemark.partitions.storage.files import File, Space
+from tidemark.partitions.storage.os_files import OsFiles
 from tidemark.protocol.types import BytesLike
 from tidemark.testing.memory_files import MemoryFiles
 from tidemark.testing.wrapped_file import WrappedFile

@@ -31,7 +31,7 @@ from tidemark.broker.replicas.services import open_services
 from tidemark.broker.replicas.verifying import Verifier, by_coordinator
 from tidemark.broker.transactions.coordinator import TransactionCoordinator, open_transactions
 from tidemark.partitions.state_machines.cluster_values import BrokerMetadata
-from tidemark.partitions.storage.files import OsFiles
+from tidemark.partitions.storage.os_files import OsFiles
 from tidemark.protocol.errors import ErrorCode, RequestError
 from tidemark.protocol.schema import Message
 from tidemark.protocol.types import NodeId

@@ -32,10 +32,11 @@ from tidemark.partitions.replication.known_leaders import NOT_KNOWN
 from tidemark.partitions.replication.peer_messages import GroupBeat
 from tidemark.partitions.state_machines.cluster import ClusterState
 from tidemark.partitions.state_machines.cluster_values import Assignment, TopicMetadata
-from tidemark.partitions.storage.files import Files, OsFiles
+from tidemark.partitions.storage.files import Files
 from tidemark.partitions.storage.journal.blocks import Lsn
 from tidemark.partitions.storage.left_groups import leave, left_epochs
 from tidemark.partitions.storage.log import Log
+from tidemark.partitions.storage.os_files import OsFiles
 from tidemark.partitions.storage.refusals import SyncFailed
 from tidemark.partitions.storage.state_db import PartitionKey, StateDb
 from tidemark.protocol.errors import ErrorCode, RequestError, StorageError

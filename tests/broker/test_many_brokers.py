@@ -16,7 +16,8 @@ from tidemark.broker.metadata import cluster_snapshots
 from tidemark.broker.metadata.topic import NewTopic
 from tidemark.broker.node import Node
 from tidemark.broker.server import open_broker
-from tidemark.partitions.storage.files import OsFiles, Space
+from tidemark.partitions.storage.files import Space
+from tidemark.partitions.storage.os_files import OsFiles
 from tidemark.partitions.storage.state_db import PartitionKey
 from tidemark.protocol.errors import ErrorCode, StorageError
 from tidemark.protocol.messages.create_partitions import (

@@ -28,7 +28,7 @@ from tidemark.partitions.state_machines.cluster import ClusterState
 from tidemark.partitions.state_machines.cluster_commands import Command, UnregisterBroker
 from tidemark.partitions.state_machines.cluster_machine import Outcome
 from tidemark.partitions.state_machines.cluster_values import BrokerAddress, BrokerMetadata
-from tidemark.partitions.storage.files import OsFiles
+from tidemark.partitions.storage.os_files import OsFiles
 from tidemark.protocol.errors import StorageError
 from tidemark.protocol.types import ORIGIN, NodeId
 

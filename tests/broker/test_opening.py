@@ -23,7 +23,7 @@ from tidemark.partitions.raft.ready import Ready
 from tidemark.partitions.replication.group_log import GroupLog
 from tidemark.partitions.state_machines.topic_configs import TopicConfig
 from tidemark.partitions.storage.directory import DataDirectory
-from tidemark.partitions.storage.files import OsFile
+from tidemark.partitions.storage.os_files import OsFile
 from tidemark.partitions.storage.refusals import SyncFailed
 from tidemark.partitions.storage.state_db import Condition, StateDb
 from tidemark.protocol.errors import ErrorCode, RequestError

@@ -24,7 +24,8 @@ from tidemark.broker.config import Address, BrokerSettings, Endpoint
 from tidemark.broker.server import open_broker
 from tidemark.partitions.state_machines import cluster_machine
 from tidemark.partitions.state_machines.cluster_commands import Command
-from tidemark.partitions.storage.files import File, OsFile, OsFiles
+from tidemark.partitions.storage.files import File
+from tidemark.partitions.storage.os_files import OsFile, OsFiles
 from tidemark.protocol.errors import StorageError
 from tidemark.protocol.types import BytesLike
 

@@ -9,7 +9,7 @@ from tests.broker.clusters import wait_until
 from tests.broker.nodes import open_node
 from tidemark.broker.metadata import upkeep
 from tidemark.broker.metadata.topic import NewTopic
-from tidemark.partitions.storage.files import OsFiles
+from tidemark.partitions.storage.os_files import OsFiles
 
 
 async def test_files_of_a_deleted_topic_that_could_not_be_removed_are_removed_later(

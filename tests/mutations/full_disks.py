@@ -190,7 +190,7 @@ MUTATIONS = (
     ),
     Mutation(
         name="the reserve is really allocated",
-        file="partitions/storage/files.py",
+        file="partitions/storage/os_files.py",
         old="os.posix_fallocate(self._descriptor, 0, size_bytes)",
         new="os.ftruncate(self._descriptor, size_bytes)",
         killed_by=f"{_ROOM_TESTS}test_a_reserve_is_really_allocated",

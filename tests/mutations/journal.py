@@ -111,14 +111,14 @@ MUTATIONS = (
     ),
     storage_rule(
         "a write that was to sync, and failed, is a failed sync",
-        "files.py",
+        "os_files.py",
         old="                    raise SyncFailed(*error.args) from error\n        # Which",
         new="                    raise\n        # Which",
         killed_by="test_files.py::test_a_write_that_is_to_sync_and_fails_is_a_failed_sync",
     ),
     storage_rule(
         "what was refused for want of room is written and synced anew",
-        "files.py",
+        "os_files.py",
         old="        self.pwritev(parts, position)\n        self.sync()\n",
         new="        self.pwritev(parts, position)\n",
         killed_by="test_files.py::test_what_cannot_be_written_and_synced_in_one_call_is_in_two",
@@ -140,7 +140,7 @@ MUTATIONS = (
     ),
     storage_rule(
         "what could not begin to be written is a failed sync",
-        "files.py",
+        "os_files.py",
         old="            begin_writing(self._descriptor)\n        except OSError as error:\n"
         "            raise SyncFailed",
         new="            begin_writing(self._descriptor)\n        except OSError as error:\n"
@@ -149,7 +149,7 @@ MUTATIONS = (
     ),
     storage_rule(
         "what could not be written back is a failed sync",
-        "files.py",
+        "os_files.py",
         old="said again to who syncs.\n            raise SyncFailed",
         new="said again to who syncs.\n            return\n            raise SyncFailed",
         killed_by="test_files.py::test_what_cannot_be_written_back_is_a_failed_sync",

@@ -30,7 +30,7 @@ MUTATIONS = (
     ),
     Mutation(
         name="of the system a file is taken only if nobody has it open",
-        file="partitions/storage/files.py",
+        file="partitions/storage/os_files.py",
         old="            fcntl.fcntl(descriptor, fcntl.F_SETLEASE, fcntl.F_WRLCK)\n"
         "            fcntl.fcntl(descriptor, fcntl.F_SETLEASE, fcntl.F_UNLCK)\n",
         new="            pass\n",
@@ -82,7 +82,7 @@ MUTATIONS = (
     ),
     Mutation(
         name="who opens a file while it is taken does not end the broker",
-        file="partitions/storage/files.py",
+        file="partitions/storage/os_files.py",
         old="            fcntl.fcntl(descriptor, fcntl.F_SETSIG, signal.SIGURG)\n",
         new="",
         killed_by=f"{_TESTS}test_who_opens_a_file_while_it_is_taken_does_not_end_the_process",

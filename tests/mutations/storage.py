@@ -437,7 +437,7 @@ MUTATIONS = (
     ),
     storage_rule(
         "one broker at a time uses a data directory",
-        "files.py",
+        "os_files.py",
         old="            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)\n",
         new="            pass\n",
         killed_by="test_directory.py::test_a_second_broker_is_told_whose_it_is",

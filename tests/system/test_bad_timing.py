@@ -14,7 +14,8 @@ from tests.system.attacks import Peer, batch, fetching, production
 from tidemark.broker.config import load_settings
 from tidemark.broker.replicas.quick_syncs import QUICK_SECONDS
 from tidemark.broker.server import RunningBroker, open_broker
-from tidemark.partitions.storage.files import File, OsFiles
+from tidemark.partitions.storage.files import File
+from tidemark.partitions.storage.os_files import OsFiles
 from tidemark.protocol.errors import ErrorCode, StorageError
 from tidemark.protocol.frames import encode_request
 from tidemark.protocol.messages import delete_topics, fetch, produce

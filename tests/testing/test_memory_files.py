@@ -5,7 +5,8 @@ from random import Random
 
 import pytest
 
-from tidemark.partitions.storage.files import OsFiles, replace_file
+from tidemark.partitions.storage.files import replace_file
+from tidemark.partitions.storage.os_files import OsFiles
 from tidemark.testing.memory_files import MemoryFiles
 
 SEEDS = 300

@@ -25,7 +25,8 @@ from typing import Any, Final, TextIO
 
 from tidemark.partitions.storage.compaction.compacting import CompactionRun
 from tidemark.partitions.storage.compaction.job import Job
-from tidemark.partitions.storage.files import Files, OsFiles
+from tidemark.partitions.storage.files import Files
+from tidemark.partitions.storage.os_files import OsFiles
 from tidemark.protocol.errors import StorageError
 
 _NICENESS: Final = 10

@@ -17,7 +17,7 @@ from tidemark.broker.metadata.topic import NewTopic, Topic
 from tidemark.broker.network.calls import Call
 from tidemark.broker.network.requests import NotNow
 from tidemark.broker.node import Node
-from tidemark.partitions.storage.files import OsFile
+from tidemark.partitions.storage.os_files import OsFile
 from tidemark.protocol.errors import ErrorCode
 from tidemark.protocol.messages.produce import (
     PartitionProduceData,

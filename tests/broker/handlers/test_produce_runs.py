@@ -20,8 +20,8 @@ from tidemark.broker.network.send_queue import Part
 from tidemark.broker.node import Node
 from tidemark.broker.replicas.replica_commits import CommittingReplica
 from tidemark.partitions.replication.opening import JOURNALED_BYTES_MAX
-from tidemark.partitions.storage.files import OsFile
 from tidemark.partitions.storage.log import Log
+from tidemark.partitions.storage.os_files import OsFile
 from tidemark.protocol.errors import ErrorCode
 from tidemark.protocol.frames import decode_response
 from tidemark.protocol.messages.produce import PartitionProduceResponse, ProduceResponse

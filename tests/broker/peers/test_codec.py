@@ -16,7 +16,7 @@ from tidemark.broker.peers.encoding import FRAME_BYTES, Frame, SharedFrames, enc
 from tidemark.partitions.raft.messages import AppendResponse, HandOver
 from tidemark.partitions.replication.peer_messages import GroupMessage, PeerMessage
 from tidemark.partitions.replication.steady_messages import AppendRow, SteadyAppends, row_key
-from tidemark.partitions.storage.files import OsFiles
+from tidemark.partitions.storage.os_files import OsFiles
 from tidemark.partitions.storage.slices import LogSlice
 from tidemark.protocol.errors import MalformedMessage
 from tidemark.protocol.messages.peer.entries import EntryData, EpochStartData

@@ -31,7 +31,7 @@ from tidemark.broker.network.turn import Turn
 from tidemark.broker.peers import BoundPeerListener, Peer
 from tidemark.broker.peers.encoding import encode
 from tidemark.broker.peers.listening import Accepting
-from tidemark.partitions.storage.files import OsFiles
+from tidemark.partitions.storage.os_files import OsFiles
 from tidemark.partitions.storage.slices import LogSlice
 from tidemark.protocol.messages.peer.versions import LAST_VERSION
 from tidemark.protocol.types import NodeId, Offset

@@ -13,7 +13,8 @@ import pytest
 from tests.descriptors import no_descriptors
 from tests.partitions.storage.every_crash import every_crash
 from tidemark.partitions.storage.directory import DataDirectory, partition_of
-from tidemark.partitions.storage.files import OsFiles, read_file
+from tidemark.partitions.storage.files import read_file
+from tidemark.partitions.storage.os_files import OsFiles
 from tidemark.protocol.errors import StorageError
 from tidemark.protocol.types import TopicPartition
 from tidemark.testing.memory_files import MemoryFiles

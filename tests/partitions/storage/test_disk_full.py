@@ -7,8 +7,9 @@ import pytest
 
 from tests.partitions.storage.batches import batch
 from tests.partitions.storage.directories import files_with
-from tidemark.partitions.storage.files import File, OsFiles
+from tidemark.partitions.storage.files import File
 from tidemark.partitions.storage.log import Log
+from tidemark.partitions.storage.os_files import OsFiles
 from tidemark.partitions.storage.settings import LogSettings
 from tidemark.partitions.storage.syncing import NotTaken
 from tidemark.protocol.records.header import iter_headers, read_header

@@ -7,8 +7,8 @@ import pytest
 
 from tests.partitions.storage.batches import batch
 from tidemark.partitions.storage.file_cache import FileCache
-from tidemark.partitions.storage.files import OsFiles
 from tidemark.partitions.storage.log import Log
+from tidemark.partitions.storage.os_files import OsFiles
 from tidemark.partitions.storage.settings import LogSettings
 from tidemark.protocol.types import Offset
 

@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from tidemark.partitions.storage import files, writing_back
-from tidemark.partitions.storage.files import OsFile, OsFiles
+from tidemark.partitions.storage import os_files, writing_back
+from tidemark.partitions.storage.os_files import OsFile, OsFiles
 from tidemark.partitions.storage.refusals import SyncFailed
 from tidemark.partitions.storage.writing_back import write_back
 from tidemark.protocol.types import BytesLike
@@ -138,7 +138,7 @@ def test_what_came_since_is_written_back_and_nothing_else(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     ranges, now = list[tuple[int, int]](), itertools.count()
-    monkeypatch.setattr(files, "write_back", lambda fd, start, end: ranges.append((start, end)))
+    monkeypatch.setattr(os_files, "write_back", lambda fd, start, end: ranges.append((start, end)))
     monkeypatch.setattr(time, "monotonic", lambda: float(next(now)))
     file = OsFiles().create(str(tmp_path / "file"))
     file.pwrite(bytes(100), 0)

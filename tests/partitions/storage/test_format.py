@@ -3,8 +3,8 @@
 from pathlib import Path
 
 from tests.partitions.storage.batches import batch
-from tidemark.partitions.storage.files import OsFiles
 from tidemark.partitions.storage.log import Log
+from tidemark.partitions.storage.os_files import OsFiles
 from tidemark.partitions.storage.settings import LogSettings
 from tidemark.protocol.types import Offset
 

@@ -6,8 +6,8 @@ import pytest
 
 from tests.partitions.storage.batches import batch
 from tests.partitions.storage.searches import find_timestamp, max_timestamp
-from tidemark.partitions.storage.files import OsFile, OsFiles
 from tidemark.partitions.storage.log import Log
+from tidemark.partitions.storage.os_files import OsFile, OsFiles
 from tidemark.partitions.storage.settings import LogSettings
 from tidemark.protocol.errors import ErrorCode, RequestError
 from tidemark.protocol.records.control import Marker, encode_marker

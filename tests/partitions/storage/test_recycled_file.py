@@ -14,9 +14,10 @@ import pytest
 from tests.leases import need_leases
 from tests.partitions.storage.batches import batch
 from tests.partitions.storage.directories import files_with
-from tidemark.partitions.storage.files import File, OsFiles
+from tidemark.partitions.storage.files import File
 from tidemark.partitions.storage.log import Log
 from tidemark.partitions.storage.names import LOG_SUFFIX
+from tidemark.partitions.storage.os_files import OsFiles
 from tidemark.partitions.storage.recycled_file import RECYCLED_NAME, RecycledFile
 from tidemark.partitions.storage.retention import Removal
 from tidemark.partitions.storage.room import Room
@@ -35,7 +36,7 @@ SETTINGS = LogSettings(segment_bytes=1000, recycled_batch_bytes=SIZE)
 
 _OPENED_MEANWHILE = """
 import fcntl, subprocess, sys, time
-from tidemark.partitions.storage.files import OsFiles
+from tidemark.partitions.storage.os_files import OsFiles
 
 call = fcntl.fcntl
 

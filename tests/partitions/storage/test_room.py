@@ -6,8 +6,8 @@ from collections.abc import Callable
 import pytest
 
 from tests.partitions.storage.batches import batch
-from tidemark.partitions.storage.files import OsFiles
 from tidemark.partitions.storage.log import Log
+from tidemark.partitions.storage.os_files import OsFiles
 from tidemark.partitions.storage.room import ALWAYS, DirectoryRoom, OutOfRoom
 from tidemark.partitions.storage.settings import LogSettings
 from tidemark.protocol.records.header import read_header

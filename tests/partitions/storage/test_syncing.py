@@ -15,8 +15,9 @@ from tests.partitions.storage.batches import batch
 from tests.partitions.storage.directories import files_with
 from tests.partitions.storage.searches import find_timestamp
 from tidemark.partitions.storage import log_state
-from tidemark.partitions.storage.files import File, OsFiles
+from tidemark.partitions.storage.files import File
 from tidemark.partitions.storage.log import Log
+from tidemark.partitions.storage.os_files import OsFiles
 from tidemark.partitions.storage.settings import LogSettings
 from tidemark.partitions.storage.syncing import Capture, TailSync
 from tidemark.protocol.errors import StorageError

@@ -33,11 +33,7 @@ class DerivedState:
 
 def tell_batches(segments: Iterable[Segment], start: Offset, state: DerivedState) -> None:
     """Hand over all batches from an offset on, by their headers."""
-    on_batch, on_control = state.on_batch, state.on_control
     for segment in segments:
         if segment.end_offset > start:
             for position, header in segment.batches_from(segment.position_of(start)):
-                if header.attributes & CONTROL_BIT and on_control is not None:
-                    on_control(header, segment.read_batch(position, header))
-                else:
-                    on_batch(header)
+                state.tell(segment, position, header)

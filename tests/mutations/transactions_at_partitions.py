@@ -104,8 +104,8 @@ MUTATIONS = (
     Mutation(
         name="markers are looked at again when a log was cut",
         file="partitions/storage/derived_state.py",
-        old="                if header.attributes & CONTROL_BIT and on_control is not None:\n",
-        new="                if False and on_control is not None:\n",
+        old="        if header.attributes & CONTROL_BIT and self.on_control is not None:\n",
+        new="        if False and self.on_control is not None:\n",
         killed_by=f"{_OF_REPLICAS}::test_a_log_whose_end_was_cut_tells_its_markers_again",
     ),
     Mutation(

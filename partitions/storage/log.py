@@ -165,10 +165,13 @@ class Log(CompactingLog):
             self._sealed_bytes -= sum(segment.size_bytes for segment in removed)
             self._unsynced = tuple(each for each in self._unsynced if not each.detached)
         return Removal.of(
-            self._home, self._state, tuple(removed), recycles_from=self._recycles_from(removed)
+            self._home,
+            self._state,
+            tuple(removed),
+            recycled_batch_bytes=self._recycled_batch_bytes(removed),
         )
 
-    def _recycles_from(self, removed: Sequence[Segment]) -> int:
+    def _recycled_batch_bytes(self, removed: Sequence[Segment]) -> int:
         """What a batch has to have on average for the last of these files to be kept; -1: none is
         worth it, or may be."""
         is_large = bool(removed) and 2 * removed[-1].size_bytes >= self._segment_bytes

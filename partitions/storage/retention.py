@@ -137,7 +137,7 @@ class Removal:
     beginning: int
     """What the state's `beginnings` were when the segments were part of the log."""
     segments: tuple[Segment, ...]
-    recycles_from: int = -1
+    recycled_batch_bytes: int = -1
     """The last of their files is kept for the log's next segment, if its batches have so much on
     average; -1: it is not."""
 
@@ -148,10 +148,10 @@ class Removal:
         state: SyncState,
         segments: tuple[Segment, ...],
         *,
-        recycles_from: int = -1,
+        recycled_batch_bytes: int = -1,
     ) -> Self:
         """Of segments that are part of the log no longer since now."""
-        return cls(home, state, state.beginnings, segments, recycles_from)
+        return cls(home, state, state.beginnings, segments, recycled_batch_bytes)
 
     def __len__(self) -> int:
         return len(self.segments)
@@ -162,7 +162,7 @@ class Removal:
         Raises `OSError`; it may be repeated, unless the log has failed by it.
         """
         for segment in self.segments:
-            is_recycled = self.recycles_from >= 0 and segment is self.segments[-1]
+            is_recycled = self.recycled_batch_bytes >= 0 and segment is self.segments[-1]
             with self.state.lock:
                 # They are known by their names, which a topic made anew gives to its own, and a
                 # log that was reset to where it once began.
@@ -185,7 +185,7 @@ class Removal:
         """Have the file that was kept written over by the log's next segment, if nobody reads it
         or may yet. Blocking; on any thread. Raises `OSError`."""
         recycled = self.home.recycled
-        file = recycled.prepared(self.recycles_from)
+        file = recycled.prepared(self.recycled_batch_bytes)
         with self.state.lock:
             # What has begun anew since may come to offsets that are in that file.
             if file is not None and self.beginning == self.state.beginnings:

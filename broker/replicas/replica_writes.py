@@ -10,8 +10,7 @@ from typing import Final, NamedTuple, TypeAlias
 from tidemark.broker.replicas.admission import admit, admit_fields
 from tidemark.broker.replicas.replica_reads import ReadingReplica
 from tidemark.broker.replicas.replica_transactions import TransactionalReplica
-from tidemark.partitions.replication.group_replica import Appended as OwnAppended
-from tidemark.partitions.replication.group_replica import GroupReplica
+from tidemark.partitions.replication.group_replica import Appended, GroupReplica
 from tidemark.partitions.state_machines.producers import Duplicate
 from tidemark.partitions.state_machines.refused_batches import (
     NOT_THE_PRODUCERS_FAULT,
@@ -28,14 +27,14 @@ from tidemark.protocol.records.header import (
 )
 from tidemark.protocol.types import NO_TIMESTAMP_MS, BytesLike, Offset, ProducerId
 
-AppendedRun: TypeAlias = tuple[Sequence[Offset], Offset, int, Offset, bool, RequestError | None]
+ProducedRun: TypeAlias = tuple[Sequence[Offset], Offset, int, Offset, bool, RequestError | None]
 """What has become of produced batches that were appended together, if they were: where each lies,
 or would lie; the end offset, and they are committed when the high watermark reaches it; the append
-time, as in `Appended`; where the log starts; whether they are committed; and why none of them is in
+time, as in `Produced`; where the log starts; whether they are committed; and why none of them is in
 the log. Made and taken apart for every request: with names it would take three times as long."""
 
 
-class Appended(NamedTuple):
+class Produced(NamedTuple):
     """Where a produced batch lies. It is committed when the high watermark reaches `end_offset`."""
 
     base_offset: Offset
@@ -45,7 +44,7 @@ class Appended(NamedTuple):
 
 
 # Made for every batch: calling the class takes twice the time.
-_appended: Final = partial(tuple.__new__, Appended)
+_produced: Final = partial(tuple.__new__, Produced)
 
 
 def _base_offsets(offset: Offset, headers: Sequence[Fields]) -> list[Offset]:
@@ -62,7 +61,7 @@ class WritingReplica(ReadingReplica, TransactionalReplica):
 
     __slots__ = ()
 
-    def produce(self, records: BytesLike | None, *, api_version: int) -> Appended:
+    def produce(self, records: BytesLike | None, *, api_version: int) -> Produced:
         """Append a client's batch, in place: `records` is changed. Raises `RequestError`."""
         member = self._member
         if member is None or not member.is_accepting or self.line:
@@ -87,11 +86,11 @@ class WritingReplica(ReadingReplica, TransactionalReplica):
             raise self._storage_error("append", error) from error
         if isinstance(placed, Duplicate):
             stamp = placed.timestamp_ms if config.stamps_append_time else NO_TIMESTAMP_MS
-            return Appended(placed.base_offset, placed.next_offset, stamp)
+            return Produced(placed.base_offset, placed.next_offset, stamp)
         if is_transactional:
             self.verifications.forget(ProducerId(header.producer_id))
         self._note_produced(member, len(records), header.record_count)
-        return _appended((placed.base_offset, placed.end_offset, stamp))
+        return _produced((placed.base_offset, placed.end_offset, stamp))
 
     def produce_run(
         self,
@@ -100,7 +99,7 @@ class WritingReplica(ReadingReplica, TransactionalReplica):
         now_ms: int,
         *,
         must_commit: bool,
-    ) -> AppendedRun | None:
+    ) -> ProducedRun | None:
         """Append clients' batches in one write, from the first on, as many as `produce` would
         append without ado: not what is refused, repeated or in a transaction. `None`: not even the
         first, or what would have to be waited for, if they `must_commit` at once. They are changed
@@ -143,7 +142,7 @@ class WritingReplica(ReadingReplica, TransactionalReplica):
 
     def _produce_alone(
         self, member: GroupReplica, records: memoryview, api_version: int, now_ms: int
-    ) -> AppendedRun | None:
+    ) -> ProducedRun | None:
         """As `produce_run`, of one batch that keeps its timestamps, as most do that come alone."""
         base_offset = member.log.end_offset
         try:
@@ -199,7 +198,7 @@ class WritingReplica(ReadingReplica, TransactionalReplica):
         self._refused = self._refused or RefusedBatches()
         self._refused.note(header, error, member.producers, self._services.clock.now_ms())
 
-    def append_own(self, batches: bytes) -> OwnAppended:
+    def append_own(self, batches: bytes) -> Appended:
         """Append batches of the broker's own: a coordinator's, or a command. Raises
         `RequestError`."""
         member = self.member
@@ -212,7 +211,7 @@ class WritingReplica(ReadingReplica, TransactionalReplica):
         self._services.driver.touch()
         return appended
 
-    def _append_own(self, member: GroupReplica, batches: bytes) -> OwnAppended:
+    def _append_own(self, member: GroupReplica, batches: bytes) -> Appended:
         while True:
             try:
                 return member.append_own(batches)

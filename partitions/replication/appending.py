@@ -189,7 +189,7 @@ class AppendingReplica(ReplicaState):
         what = f"this broker does not lead {self._store.name}"
         return RequestError(ErrorCode.NOT_LEADER_OR_FOLLOWER, what)
 
-    def pause(self) -> None:
+    def pause_writes(self) -> None:
         """Append nothing of clients until `resume_writes`: what was appended is to be committed
         before the lead goes elsewhere."""
         self._tell_appended()

@@ -180,7 +180,7 @@ class Moves:
         move.phase, move.paused_at, move.mark = Phase.PAUSE, now, None
         move.attempts += 1
         move.due = min(now + self.timing.pause_s, move.deadline)
-        move.replica.pause()
+        move.replica.pause_writes()
 
     def _hand_over_when_quiet(self, move: _Move, now: float) -> None:
         """All that was appended is committed, so it is answered; and the target has it."""

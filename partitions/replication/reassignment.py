@@ -214,7 +214,7 @@ class Reassignment:
             voters = (*wanted, me)
         self.stage, self._target = Stage.CHANGE, tuple(sorted(voters))
         self._holding, self._held_at = replica, now
-        replica.pause()
+        replica.pause_writes()
         self.look_at_held(replica, now)
 
     def _hand_over(self, replica: GroupReplica, heirs: list[NodeId], now: float) -> None:

@@ -240,7 +240,7 @@ async def test_commits_wait_while_the_lead_is_about_to_go_and_keep_their_order(
             codes.append(await commit(node, {0: offset}))
 
         async with trio.open_nursery() as nursery:
-            replica.member.pause()
+            replica.member.pause_writes()
             for offset in (2, 3):
                 nursery.start_soon(commit_one, offset)
                 await trio.sleep(0.01)
@@ -259,7 +259,7 @@ async def test_commits_do_not_wait_for_ever(tmp_path: Path) -> None:
             CONSUMER_OFFSETS, partition_of(GROUP, node.settings.offsets_topic_num_partitions)
         )
         assert replica is not None
-        replica.member.pause()
+        replica.member.pause_writes()
         with trio.fail_after(20):
             assert await commit(node, {0: 2}) == {0: ErrorCode.NOT_COORDINATOR}
         replica.member.resume_writes()

@@ -55,7 +55,7 @@ MUTATIONS = (
     _rule(
         "writes are held while the voters change",
         "reassignment.py",
-        old="        replica.pause()\n",
+        old="        replica.pause_writes()\n",
         new="",
         killed_by="test_reassigning.py::test_writes_are_held_while_the_voters_change_and_none_is_"
         "sent_away",

@@ -119,7 +119,7 @@ def test_a_holder_that_stood_still_is_judged_by_the_time_it_was_awake(
     def hold_for_ever(self: Moves, move: Any, now: float) -> None:  # Any: it is the moves' own
         if move.due != inf:
             move.due = inf
-            move.replica.pause()
+            move.replica.pause_writes()
 
     monkeypatch.setattr(Moves, "_look", hold_for_ever)
     wish = Fault(at=2.0, kind="move leader", amount=0.9, seconds=3.0)

@@ -171,7 +171,7 @@ class CoreProcess:
         if self.failure is None:
             event(self.group)
 
-    def pause(self) -> None:
+    def pause_writes(self) -> None:
         self.is_paused, self.paused_since = True, self.awake.seconds
 
     def resume_writes(self) -> None:

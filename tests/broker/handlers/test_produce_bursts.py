@@ -255,7 +255,7 @@ async def test_a_burst_ends_before_a_request_that_is_held_and_nothing_of_that_is
     async with open_node(tmp_path) as node:
         topic, client = await new_topic(node), connect(node)
         client.ask(spread((0, batch(b"0")), (1, batch(b"1"))))
-        topic.replicas[2].member.pause()
+        topic.replicas[2].member.pause_writes()
         asked = [
             spread((0, batch(b"a"))),
             spread((0, batch(b"b"))),

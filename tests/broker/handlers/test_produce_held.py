@@ -49,7 +49,7 @@ async def test_nothing_is_appended_or_answered_while_writes_are_held(
 ) -> None:
     async with open_node(tmp_path) as node:
         replica = await new_topic(node)
-        replica.member.pause()
+        replica.member.pause_writes()
         assert is_held(node, request(batch(b"a"), acks=acks))
         assert replica.log_end == 0
         replica.member.resume_writes()
@@ -60,7 +60,7 @@ async def test_nothing_is_appended_or_answered_while_writes_are_held(
 async def test_a_request_with_one_held_partition_is_held_as_a_whole(tmp_path: Path) -> None:
     async with open_node(tmp_path) as node:
         flowing, held = await new_topic(node, "flowing"), await new_topic(node, "held")
-        held.member.pause()
+        held.member.pause_writes()
         both = ProduceRequest(
             acks=-1,
             timeout_ms=1000,
@@ -83,7 +83,7 @@ async def test_who_comes_once_writes_flow_again_does_not_overtake_those_who_wait
         replica, client = await new_topic(node), connect(node)
         for _ in range(2):
             client.answer(request(batch(b"a"), acks=1))
-        replica.member.pause()
+        replica.member.pause_writes()
         waiting = Held(replica)
         replica.member.resume_writes()
         with pytest.raises(NotNow):  # of a kind that is not decoded otherwise
@@ -98,7 +98,7 @@ async def test_who_comes_once_writes_flow_again_does_not_overtake_those_who_wait
 async def test_the_line_moves_on_when_the_group_says_so(tmp_path: Path) -> None:
     async with open_node(tmp_path) as node:
         replica = await new_topic(node)
-        replica.member.pause()
+        replica.member.pause_writes()
         waiting = Held(replica)
         await produce(node, request(batch(b"x"), topic=(await new_topic(node, "other")).topic))
         assert waiting.told == []
@@ -112,7 +112,7 @@ async def test_the_line_moves_on_when_the_group_says_so(tmp_path: Path) -> None:
 async def test_what_has_waited_long_enough_is_told_to_look_for_the_leader(tmp_path: Path) -> None:
     async with open_node(tmp_path) as node:
         replica = await new_topic(node)
-        replica.member.pause()
+        replica.member.pause_writes()
         frame = memoryview(bytearray(encode(request(batch(b"a")), 9)))
         patient = context(9)
         patient.session.may_be_held = False
@@ -127,7 +127,7 @@ async def test_what_has_waited_long_enough_is_told_to_look_for_the_leader(tmp_pa
 async def test_those_who_wait_for_a_partition_that_is_given_up_go_on(tmp_path: Path) -> None:
     async with open_node(tmp_path) as node:
         replica = await new_topic(node)
-        replica.member.pause()
+        replica.member.pause_writes()
         waiting = Held(replica)
         topic = node.topics.get("t")
         assert topic is not None

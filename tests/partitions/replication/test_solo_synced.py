@@ -162,7 +162,7 @@ def test_writes_that_are_held_leave_nothing_uncommitted() -> None:
     broker = cluster[1]
     broker.append("a")
     cluster.settle()
-    broker.replica().pause()
+    broker.replica().pause_writes()
     with pytest.raises(RequestError):
         broker.append("b")
     cluster.settle()
@@ -315,7 +315,7 @@ def pauses(cluster: Cluster) -> None:
     if replica.is_paused:
         replica.resume_writes()
     else:
-        replica.pause()
+        replica.pause_writes()
 
 
 def flushes(cluster: Cluster) -> None:

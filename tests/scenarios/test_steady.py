@@ -24,10 +24,17 @@ def short() -> Iterator[Counter[str]]:
         yield counts
 
 
-def test_what_is_appended_and_answered_goes_the_short_way(short: Counter[str]) -> None:
+def in_step() -> Cluster:
+    """Broker 1 leads, and all three have what it has, durably, and know that it is committed."""
     cluster = Cluster(3)
     cluster.elect(1)
     cluster.produce(1, b"a")
+    assert [cluster[node].committed for node in (1, 2, 3)] == [b"a"] * 3
+    return cluster
+
+
+def test_what_is_appended_and_answered_goes_the_short_way(short: Counter[str]) -> None:
+    cluster = in_step()
     short.clear()
     cluster.produce(1, b"b")
     assert short == {"sent": 1, "taken in": 2, "acknowledged": 2, "committed": 1, "heard of": 2}
@@ -35,9 +42,7 @@ def test_what_is_appended_and_answered_goes_the_short_way(short: Counter[str]) -
 
 
 def test_a_dead_follower_keeps_nobody_from_the_short_way(short: Counter[str]) -> None:
-    cluster = Cluster(3)
-    cluster.elect(1)
-    cluster.produce(1, b"a")
+    cluster = in_step()
     cluster.crash(3)
     cluster[1].do(resetting(3))
     cluster.produce(1, b"b")
@@ -75,9 +80,7 @@ def test_followers_that_are_not_at_the_same_place_get_what_each_lacks() -> None:
 
 
 def test_a_run_that_comes_out_of_turn_is_kept() -> None:
-    cluster = Cluster(3)
-    cluster.elect(1)
-    cluster.produce(1, b"a")
+    cluster = in_step()
     for data in (b"b", b"c", b"d"):
         cluster[1].append(data)
     first, second, third = cluster.take(AppendRequest, to=2)
@@ -91,9 +94,7 @@ def test_a_run_that_comes_out_of_turn_is_kept() -> None:
 
 
 def test_a_run_of_somebody_else_than_the_leader_is_not_taken() -> None:
-    cluster = Cluster(3)
-    cluster.elect(1)
-    cluster.produce(1, b"a")
+    cluster = in_step()
     cluster[1].append(b"b")
     (request,) = [each.message for each in cluster.take(AppendRequest, to=2)]
     cluster[2].do(lambda group: group.receive(NodeId(3), request))
@@ -113,9 +114,7 @@ def test_a_heartbeat_of_somebody_else_than_the_leader_commits_nothing() -> None:
 
 
 def test_an_answer_after_the_lead_was_given_up_counts_for_nothing() -> None:
-    cluster = Cluster(3)
-    cluster.elect(1)
-    cluster.produce(1, b"a")
+    cluster = in_step()
     cluster[1].append(b"b")
     cluster.deliver(*cluster.take(AppendRequest, to=2))
     cluster[2].persist()
@@ -139,9 +138,7 @@ def test_an_answer_of_a_stranger_counts_for_nothing() -> None:
 
 
 def test_an_answer_about_what_the_leader_has_not_counts_for_nothing() -> None:
-    cluster = Cluster(3)
-    cluster.elect(1)
-    cluster.produce(1, b"a")
+    cluster = in_step()
     epoch = cluster[1].group.epoch
     lie = AppendResponse(epoch, at(epoch, 1), at(epoch, 9))
     cluster[1].do(lambda group: group.receive(NodeId(2), lie))
@@ -151,9 +148,7 @@ def test_an_answer_about_what_the_leader_has_not_counts_for_nothing() -> None:
 
 
 def test_the_last_answer_lets_the_successor_know() -> None:
-    cluster = Cluster(3)
-    cluster.elect(1)
-    cluster.produce(1, b"a")
+    cluster = in_step()
     cluster[1].append(b"b")
     cluster[1].do(lambda group: group.hand_over(NodeId(2)))
     cluster.settle()
@@ -161,9 +156,7 @@ def test_the_last_answer_lets_the_successor_know() -> None:
 
 
 def test_a_follower_commits_no_more_than_it_has() -> None:
-    cluster = Cluster(3)
-    cluster.elect(1)
-    cluster.produce(1, b"a")
+    cluster = in_step()
     cluster.cut |= {(1, 3)}
     cluster[1].append(b"b")
     (first,) = cluster.take(AppendRequest, to=3)
@@ -182,9 +175,7 @@ def test_a_follower_commits_no_more_than_it_has() -> None:
 
 
 def test_news_of_the_commit_that_overtake_a_run_are_remembered() -> None:
-    cluster = Cluster(3)
-    cluster.elect(1)
-    cluster.produce(1, b"a")
+    cluster = in_step()
     cluster[1].append(b"b")
     (late,) = cluster.take(AppendRequest, to=3)
     cluster.settle(only=[1, 2])
@@ -195,9 +186,7 @@ def test_news_of_the_commit_that_overtake_a_run_are_remembered() -> None:
 
 
 def test_an_epoch_that_is_not_the_newest_is_no_longer_followed() -> None:
-    cluster = Cluster(3)
-    cluster.elect(1)
-    cluster.produce(1, b"a")
+    cluster = in_step()
     cluster[1].append(b"b")
     (late,) = cluster.take(AppendRequest, to=2)
     newer = Epoch(cluster[2].group.epoch + 1)
@@ -250,9 +239,7 @@ def test_what_begins_below_the_log_start_is_not_sent_though_it_is_in_memory() ->
 
 
 def test_a_late_run_of_an_epoch_before_the_same_leaders_newest_is_refused() -> None:
-    cluster = Cluster(3)
-    cluster.elect(1)
-    cluster.produce(1, b"a")
+    cluster = in_step()
     cluster[1].append(b"b")
     (late,) = cluster.take(AppendRequest, to=2)
     newer = Epoch(cluster[2].group.epoch + 1)
@@ -262,9 +249,7 @@ def test_a_late_run_of_an_epoch_before_the_same_leaders_newest_is_refused() -> N
 
 
 def test_a_run_that_overtakes_the_start_of_its_epoch_is_not_taken() -> None:
-    cluster = Cluster(3)
-    cluster.elect(1)
-    cluster.produce(1, b"a")
+    cluster = in_step()
     old, new = cluster[2].group.epoch, Epoch(cluster[2].group.epoch + 1)
     probe = AppendRequest(new, at(old, 1), (), at(old, 1))
     cluster[2].do(lambda group: group.receive(NodeId(3), probe))
@@ -274,9 +259,7 @@ def test_a_run_that_overtakes_the_start_of_its_epoch_is_not_taken() -> None:
 
 
 def test_who_may_have_lost_something_does_not_answer_as_one_that_has_not() -> None:
-    cluster = Cluster(3)
-    cluster.elect(1)
-    cluster.produce(1, b"a")
+    cluster = in_step()
     cluster.crash(2)
     cluster.restart(2, is_clean=False)
     (probe,) = cluster.take(AppendRequest, to=2)
@@ -290,9 +273,7 @@ def test_who_may_have_lost_something_does_not_answer_as_one_that_has_not() -> No
 
 
 def test_an_observer_is_not_taken_for_a_follower() -> None:
-    cluster = Cluster(3)
-    cluster.elect(1)
-    cluster.produce(1, b"a")
+    cluster = in_step()
     cluster[3].do(Group.observe)
     cluster.beat()
     cluster[1].append(b"b")
@@ -301,9 +282,7 @@ def test_an_observer_is_not_taken_for_a_follower() -> None:
 
 
 def test_a_late_run_of_an_older_epoch_of_the_same_leader_is_not_taken() -> None:
-    cluster = Cluster(3)
-    cluster.elect(1)
-    cluster.produce(1, b"a")
+    cluster = in_step()
     old, new = cluster[2].group.epoch, Epoch(cluster[2].group.epoch + 1)
     probe = AppendRequest(new, at(old, 1), (), at(old, 1))
     cluster[2].do(lambda group: group.receive(NodeId(1), probe))
@@ -313,9 +292,7 @@ def test_a_late_run_of_an_older_epoch_of_the_same_leader_is_not_taken() -> None:
 
 
 def test_what_comes_behind_something_that_is_not_written_yet_waits_for_it() -> None:
-    cluster = Cluster(3)
-    cluster.elect(1)
-    cluster.produce(1, b"a")
+    cluster = in_step()
     for data in (b"b", b"c"):
         cluster[1].append(data)
     first, second = (each.message for each in cluster.take(AppendRequest, to=2))
@@ -331,9 +308,7 @@ def test_what_comes_behind_something_that_is_not_written_yet_waits_for_it() -> N
 def test_news_of_the_commit_keep_no_run_behind_them_from_the_short_way(
     short: Counter[str],
 ) -> None:
-    cluster = Cluster(3)
-    cluster.elect(1)
-    cluster.produce(1, b"a")
+    cluster = in_step()
     cluster[1].append(b"b")
     cluster.deliver(*cluster.take(AppendRequest, to=2))
     cluster[1].append(b"c")
@@ -351,9 +326,7 @@ def test_news_of_the_commit_keep_no_run_behind_them_from_the_short_way(
 
 
 def test_an_answer_to_the_same_leaders_epoch_before_counts_for_nothing() -> None:
-    cluster = Cluster(3)
-    cluster.elect(1)
-    cluster.produce(1, b"a")
+    cluster = in_step()
     cluster[1].append(b"b")
     cluster.deliver(*cluster.take(AppendRequest, to=2))
     cluster[2].persist()

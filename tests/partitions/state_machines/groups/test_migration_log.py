@@ -137,9 +137,9 @@ def test_who_waits_in_a_group_that_becomes_another_is_answered(groups: Coordinat
     assert groups.shard.describe_consumer(GROUP) is None
 
 
-def test_members_of_a_group_whose_tombstones_were_lost_do_not_come_back(
-    groups: Coordinator,
-) -> None:
+def left_by_one(groups: Coordinator) -> tuple[ClassicMember, Member]:
+    """The two who stay where one leaves a group of three. That cannot be written; that the group is
+    a classic one since is still to be."""
     one, two, three = Member(groups, "one"), ClassicMember(groups, "two"), Member(groups, "three")
     one.beat()
     groups.holds_writes = True
@@ -147,6 +147,13 @@ def test_members_of_a_group_whose_tombstones_were_lost_do_not_come_back(
     two.send_join()
     assert len(groups.held) == 2, "that it has left, and that the group is a classic one"
     groups.fail_one(ErrorCode.COORDINATOR_NOT_AVAILABLE)
+    return two, three
+
+
+def test_members_of_a_group_whose_tombstones_were_lost_do_not_come_back(
+    groups: Coordinator,
+) -> None:
+    two, three = left_by_one(groups)
     groups.fail_one(ErrorCode.COORDINATOR_NOT_AVAILABLE)
     groups.holds_writes = False
     shared(two)
@@ -159,13 +166,7 @@ def test_members_of_a_group_whose_tombstones_were_lost_do_not_come_back(
 def test_a_member_whose_leaving_could_not_be_written_does_not_come_back(
     groups: Coordinator,
 ) -> None:
-    one, two, three = Member(groups, "one"), ClassicMember(groups, "two"), Member(groups, "three")
-    one.beat()
-    groups.holds_writes = True
-    groups.ask(one.leaving())
-    two.send_join()
-    assert len(groups.held) == 2, "that it has left, and that the group is a classic one"
-    groups.fail_one(ErrorCode.COORDINATOR_NOT_AVAILABLE)
+    two, three = left_by_one(groups)
     groups.store_all()
     groups.holds_writes = False
     shared(two, three)

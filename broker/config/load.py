@@ -33,10 +33,9 @@ _OF_THE_COMMAND_LINE: Final = frozenset({"bootstrap", "client.config", "config"}
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Loaded:
-    """The settings; where each one came from that has not its default; what was passed over."""
+    """The settings, and what was passed over."""
 
     settings: BrokerSettings
-    origins: Mapping[str, str]
     notices: tuple[str, ...]
 
 
@@ -62,8 +61,7 @@ def load_settings(
         problems.extend(problems_between(settings))
     if settings is None or problems:
         raise ConfigError("\n".join(problems))
-    origins = {name: given.origin for name, given in chosen.items()}
-    return Loaded(settings=settings, origins=origins, notices=tuple(notices))
+    return Loaded(settings=settings, notices=tuple(notices))
 
 
 def _understood(source: Source, problems: list[str], notices: list[str]) -> dict[str, Given]:

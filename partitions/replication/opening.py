@@ -60,7 +60,6 @@ class GroupSpec:
 class OpenedGroup:
     """A replica, or the reason why there is none."""
 
-    spec: GroupSpec
     replica: GroupReplica | None
     failure: str | None = None
     may_pass: bool = False
@@ -102,14 +101,14 @@ def open_groups(
                 spec, before, left_in, host=host, files=files, readers=readers, unsynced=unsynced
             )
         except (OSError, StorageError) as error:
-            opened.append(OpenedGroup(spec, None, str(error), _may_pass(error)))
+            opened.append(OpenedGroup(None, str(error), _may_pass(error)))
             if found is not None and _may_have_lost(found, error):
                 changed.append(replace(found, condition=Condition.UNCLEAN))
             continue
         if found is None:
             # Also what an attempt has made that ended before it was synced.
             unsynced.append(spec.directory)
-        opened.append(OpenedGroup(spec, replica))
+        opened.append(OpenedGroup(replica))
         if after is not found and after != found:
             changed.append(after)
     files.sync_directories(list(dict.fromkeys(unsynced)))

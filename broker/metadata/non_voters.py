@@ -3,6 +3,11 @@
 A learner is sent it by the leader. A leader that is replaced, or gives a learner up, does not say
 so; the replica would wait for ever. So one to which nothing has come for long pulls for itself, and
 if it was a learner after all, the next thing that the leader sends makes it one again.
+
+Nor is a voter told that was away when its vote was taken from it: it counts itself in, and is none
+of the leader's. It pulls, too, until its log says so. If it was a voter after all, it loses nothing
+meanwhile: the others, who have committed something in the leader's epoch, would be elected before
+it, and it goes on voting for them.
 """
 
 from __future__ import annotations
@@ -54,7 +59,9 @@ class NonVoters:
         before, self._standings, self._has_told = self._standings, {}, False
         for key in self._keys():
             replica = self._node.get(key)
-            if replica is None or replica.group.is_voter or replica.failure is not None:
+            if replica is None or replica.failure is not None:
+                continue
+            if replica.group.is_voter and not self._is_left_out(replica):
                 continue
             self._standings[key] = self._look_at(replica, before.get(key), now)
         return self._has_told
@@ -73,6 +80,11 @@ class NonVoters:
             standing.parents, standing.since = voters, now
             self._has_told = True
         return standing
+
+    def _is_left_out(self, replica: GroupReplica) -> bool:
+        """Whether a voter has nothing of an epoch in which the others have committed something."""
+        known = self._node.known.get(replica.key)
+        return known.leads and known.committed.epoch > replica.group.shape.last.epoch
 
     def _has_all(self, replica: GroupReplica) -> bool:
         """Whether that is known: of a group of which all brokers are told."""

@@ -37,8 +37,8 @@ class Scene:
         self.leader.replica().tell(partial(Group.add_learner, node=FOURTH))
         self.cluster.run(1)
 
-    def remove_learner(self) -> None:
-        self.leader.replica().tell(partial(Group.remove_learner, node=FOURTH))
+    def remove_learner(self, node: NodeId = FOURTH) -> None:
+        self.leader.replica().tell(partial(Group.remove_learner, node=node))
         self.cluster.run(0.1)
 
     def append(self, value: str) -> None:
@@ -81,6 +81,27 @@ def test_a_learner_that_pulls_becomes_one_again_with_the_next_record() -> None:
     scene.append("one")
     assert isinstance(scene.onlooker.replica().group.role, Follower)
     assert scene.onlooker.values() == ["one"]
+
+
+def test_a_voter_whose_vote_was_taken_from_it_while_it_was_away_pulls() -> None:
+    scene = Scene()
+    away = scene.cluster.followers()[0].node.node_id
+    staying = tuple(NodeId(node) for node in (*VOTERS, FOURTH) if node != away)
+    disk = scene.cluster.kill(away)
+    scene.add_learner()
+    scene.leader.replica().tell(partial(Group.change_config, voters=staying))
+    scene.cluster.run(5)
+    scene.remove_learner(away)
+    scene.append("one")
+    returned = scene.cluster.start(away, *disk)
+    returned.open(VOTERS)
+    scene.cluster.run(5)
+    assert returned.replica().group.is_voter
+    assert returned.values() == []
+    scene.non_voters = looking_after_all_of(returned.node)
+    scene.look(4)
+    assert returned.committed_values() == ["one"]
+    assert returned.replica().group.config.members == staying
 
 
 def test_voters_are_left_alone() -> None:

@@ -177,8 +177,10 @@ class _Redoing:
             return
         with self._state.transaction():
             for replay in self._kept():
-                if replay.reset and replay.reset.snapshot:
-                    snapshot = GroupSnapshot(replay.reset.start, replay.reset.snapshot)
+                reset, log_start = replay.reset, replay.outcome().log_start
+                # If the start has moved since, there is a newer one of this replica's own.
+                if reset and reset.snapshot and log_start <= reset.start.offset:
+                    snapshot = GroupSnapshot(reset.start, reset.snapshot)
                     self._state.save_group_snapshot(replay.state.key, snapshot)
             leave(self._state, self._gone())
             self._state.save(self._states(), journal_start=goes_on)

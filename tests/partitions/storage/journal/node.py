@@ -162,8 +162,14 @@ class Node:
         replica.log.truncate(to.offset)
         replica.epochs = [row for row in replica.epochs if row.position <= to]
 
-    def reset(self, key: PartitionKey, start: Position, table: tuple[EpochStart, ...]) -> None:
-        self.staged.append(records.reset(key, start, table))
+    def reset(
+        self,
+        key: PartitionKey,
+        start: Position,
+        table: tuple[EpochStart, ...],
+        snapshot: bytes = b"",
+    ) -> None:
+        self.staged.append(records.reset(key, start, table, snapshot))
         self.sync()
         replica = self.replicas[key]
         replica.log.reset(start.offset)

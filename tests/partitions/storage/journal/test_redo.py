@@ -189,6 +189,22 @@ def test_a_reset_whose_log_was_not_yet_given_up_is_done(log_start: int) -> None:
         assert after.state.group_snapshot(KEY) == GroupSnapshot(position(8, 5), b"the state there")
 
 
+def test_a_snapshot_that_the_start_has_moved_to_since_a_reset_is_kept() -> None:
+    """Else the start would find a log that begins above its snapshot, and refuse it."""
+    node = new_node()
+    table = (EpochStart(Epoch(8), Offset(0), ME, VOTERS),)
+    node.reset(KEY, position(8, 5), table, b"the state there")
+    for _ in range(4):
+        node.append(KEY)
+    node.sync()
+    own = GroupSnapshot(position(8, 8), b"the state three records later")
+    node.state.save_group_snapshot(KEY, own)
+    node.move_start(KEY, Offset(8))
+    for after in crashed_in_every_way(node):
+        assert after.replicas[KEY].log.start_offset == 8
+        assert after.state.group_snapshot(KEY) == own
+
+
 def test_a_log_start_is_not_forgotten() -> None:
     node = new_node()
     for _ in range(30):

@@ -9,6 +9,7 @@ import trio
 
 from tidemark.broker.metadata.brokers import Quorum, Standing
 from tidemark.broker.metadata.cluster_log import CLUSTER_KEY, AppendedCommand
+from tidemark.broker.metadata.non_voters import parents_of
 from tidemark.broker.replicas.driver import ReplicationDriver
 from tidemark.broker.replicas.opening import LEADER_SECONDS_MAX, open_replicas, wait_leaders
 from tidemark.broker.replicas.replica import Replica, ReplicaSpec
@@ -101,10 +102,12 @@ class ClusterReplica:
         await driver.wait_durable()
 
     def follow(self) -> None:
-        """Pull from the voters, while this broker is none of them. In a turn; again when they, or
-        the leader, have changed: a learner that did not become a voter has to begin again."""
+        """Pull from the voters, or their leader, while this broker is none of them. In a turn;
+        again when they, or the leader, have changed: a learner that did not become a voter has to
+        begin again."""
         if self.replica.is_available and not self.replica.member.group.is_voter:
-            self._services.driver.node.observe(CLUSTER_KEY, self.voters)
+            node = self._services.driver.node
+            node.observe(CLUSTER_KEY, parents_of(node, self.replica.member))
             self._services.driver.touch()
 
 

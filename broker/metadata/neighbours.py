@@ -12,7 +12,7 @@ from typing import Protocol, TypeVar
 import trio
 
 from tidemark.broker.config import Address
-from tidemark.broker.metadata.identity import peers_of, record_peers, stored_peers
+from tidemark.broker.metadata.identity import peers_in, peers_of, record_peers, stored_peers
 from tidemark.broker.peers.hello import Peer
 from tidemark.broker.replicas.replica_parts import ReplicaServices
 from tidemark.partitions.state_machines.cluster import ClusterState
@@ -20,6 +20,7 @@ from tidemark.partitions.state_machines.cluster_commands import UnregisterBroker
 from tidemark.partitions.state_machines.cluster_machine import Outcome
 from tidemark.partitions.state_machines.cluster_values import BrokerMetadata
 from tidemark.protocol.errors import StorageError
+from tidemark.protocol.messages.peer.join import JoinResponse
 from tidemark.protocol.schema import Message
 from tidemark.protocol.types import NodeId
 
@@ -97,6 +98,12 @@ class Neighbours:
         for broker in state.brokers.values():
             self._look_at_own(broker)
         self._peers_changed()
+
+    def welcomed(self, answer: JoinResponse) -> None:
+        """A broker of the cluster has taken this one in, and says who there is."""
+        if not self._is_current:
+            self._peers = {**self._peers, **peers_in(answer)}
+            self._peers_changed()
 
     async def wait_replaced(self) -> None:
         """Until another start of this broker has registered, or another broker that has got its

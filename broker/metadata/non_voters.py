@@ -70,14 +70,14 @@ class NonVoters:
         standing = seen or _Standing(replica.committed, now)
         if standing.committed != replica.committed or self._has_all(replica):
             standing.committed, standing.since = replica.committed, now
-        voters = replica.group.config.members
+        parents = parents_of(self._node, replica)
         if isinstance(replica.group.role, Observer):
-            is_waiting = standing.parents != voters
+            is_waiting = standing.parents != parents
         else:
             is_waiting = now - standing.since >= STALL_SECONDS
         if is_waiting:
-            self._node.observe(replica.key, voters)
-            standing.parents, standing.since = voters, now
+            self._node.observe(replica.key, parents)
+            standing.parents, standing.since = parents, now
             self._has_told = True
         return standing
 
@@ -90,6 +90,15 @@ class NonVoters:
         """Whether that is known: of a group of which all brokers are told."""
         known = self._node.known.get(replica.key)
         return replica.is_eager and known.leads and known.committed <= replica.committed
+
+
+def parents_of(node: ReplicationNode, replica: GroupReplica) -> tuple[NodeId, ...]:
+    """Whom a replica without a vote may ask: who votes by its own log, and who leads. All of those
+    voters may have been replaced since."""
+    voters, known = replica.group.config.members, node.known.get(replica.key)
+    if known.leads and known.node not in voters:
+        return (*voters, known.node)
+    return voters
 
 
 async def keep_following(

@@ -222,6 +222,7 @@ class _Parts:
                 Address(own.peer.host, own.peer.port),
                 lambda: [*settings.join, *neighbours.addresses],
                 ask,
+                neighbours.welcomed,
             ),
         )
         self._hosting = hosting

@@ -3,7 +3,8 @@ with.
 
 The others connect only to brokers that are in the metadata. Who was decommissioned while it was
 away is not in them any more, and nobody connects to it, though it reaches everybody. So it asks by
-address, as a new broker does; once its registration is applied the others connect.
+address, as a new broker does; once its registration is applied the others connect, and who they
+are is in the answer: all whom it knew may have been replaced.
 """
 
 from __future__ import annotations
@@ -41,12 +42,18 @@ class Reception:
     """Asks one address after the other, once it has had patience. Of one start."""
 
     def __init__(
-        self, own: Address, addresses: Callable[[], Sequence[Address]], ask: CallAddress
+        self,
+        own: Address,
+        addresses: Callable[[], Sequence[Address]],
+        ask: CallAddress,
+        welcomed: Callable[[JoinResponse], None],
     ) -> None:
-        """`addresses` are those where others may be, `own` among them or not."""
+        """`addresses` are those where others may be, `own` among them or not; `welcomed` is told of
+        the answer of one that has taken this broker in."""
         self._own = own
         self._addresses = addresses
         self._ask = ask
+        self._welcomed = welcomed
         self._turns = itertools.count()
         self._begins = trio.current_time() + PATIENCE_SECONDS
 
@@ -69,6 +76,7 @@ class Reception:
             raise RequestError(ErrorCode.NOT_CONTROLLER, answered.error_message)
         if answered is not None and answered.error_code == ErrorCode.NONE:
             self._begins = trio.current_time() + _AGAIN_SECONDS
+            self._welcomed(answered)
         return answered
 
 

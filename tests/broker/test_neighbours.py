@@ -30,6 +30,7 @@ from tidemark.partitions.state_machines.cluster_machine import Outcome
 from tidemark.partitions.state_machines.cluster_values import BrokerAddress, BrokerMetadata
 from tidemark.partitions.storage.os_files import OsFiles
 from tidemark.protocol.errors import StorageError
+from tidemark.protocol.messages.peer.join import JoinResponse, PeerBroker
 from tidemark.protocol.types import ORIGIN, NodeId
 
 ME, OTHER = NodeId(1), NodeId(3)
@@ -176,6 +177,47 @@ async def test_a_broker_that_has_only_started_again_is_told_from_its_older_self(
         world.register(again)
         assert world.is_heard(again)
         assert not world.is_heard(OLD), "a process that hung is too late"
+
+
+def welcome_of(*brokers: BrokerMetadata) -> JoinResponse:
+    return JoinResponse(
+        cluster_id="ours",
+        metadata_version=7,
+        node_id=OTHER,
+        directory_id=UUID(int=3),
+        brokers=[
+            PeerBroker(
+                node_id=each.node_id,
+                host=each.peer.host,
+                port=each.peer.port,
+                directory_id=each.directory_id,
+            )
+            for each in brokers
+        ],
+    )
+
+
+async def test_who_was_away_while_all_others_were_replaced_is_told_who_there_is(
+    tmp_path: Path,
+) -> None:
+    """They connect to it, and it has to connect to them."""
+    async with open_world(tmp_path) as world:
+        world.register(OWN)
+        world.register(OLD)
+        new = broker(NodeId(5), directory=5)
+        world.neighbours.welcomed(welcome_of(OWN, NEW, new))
+        told = world.network.peers[-1]
+        assert sorted(told) == [ME, OTHER, NodeId(5)]
+        assert told[OTHER].directory_id == NEW.directory_id
+        assert told[NodeId(5)].address == new.peer
+
+
+async def test_a_welcome_that_comes_late_changes_nothing(tmp_path: Path) -> None:
+    async with open_world(tmp_path) as world:
+        world.register(OWN)
+        world.be_current()
+        world.neighbours.welcomed(welcome_of(OWN, OLD))
+        assert list(world.network.peers[-1]) == [ME]
 
 
 async def test_the_number_of_one_that_has_left_does_not_end_who_has_it_now(tmp_path: Path) -> None:

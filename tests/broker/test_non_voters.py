@@ -11,7 +11,9 @@ from tidemark.partitions.raft.follower import Follower
 from tidemark.partitions.raft.group import Group
 from tidemark.partitions.raft.observer import Observer
 from tidemark.partitions.replication.node import ReplicationNode
+from tidemark.partitions.storage.state_db import StateDb
 from tidemark.protocol.types import NodeId
+from tidemark.testing.memory_files import MemoryFiles
 
 VOTERS = (1, 2, 3)
 FOURTH = NodeId(4)
@@ -81,6 +83,31 @@ def test_a_learner_that_pulls_becomes_one_again_with_the_next_record() -> None:
     scene.append("one")
     assert isinstance(scene.onlooker.replica().group.role, Follower)
     assert scene.onlooker.values() == ["one"]
+
+
+def test_who_was_away_while_all_voters_were_replaced_asks_the_leader() -> None:
+    """By its own log others vote, who have gone."""
+    scene = Scene()
+    scene.cluster.start(5, MemoryFiles(), StateDb.open(":memory:")).open(VOTERS)
+    disk = scene.cluster.kill(FOURTH)
+    leader, gone = scene.leader, scene.cluster.followers()[:2]
+    five, lead = NodeId(5), leader.node.node_id
+    leader.replica().tell(partial(Group.add_learner, node=five))
+    scene.cluster.run(1)
+    leader.replica().tell(partial(Group.change_config, voters=tuple(sorted((lead, five)))))
+    scene.cluster.run(5)
+    leader.replica().tell(partial(Group.hand_over, to=five))
+    scene.cluster.run(2)
+    scene.cluster[five].replica().tell(partial(Group.change_config, voters=(five,)))
+    scene.cluster.run(5)
+    scene.cluster[five].append("one")
+    for each in (leader, *gone):
+        scene.cluster.kill(each.node.node_id)
+    returned = scene.cluster.start(FOURTH, *disk)
+    returned.open(VOTERS)
+    scene.non_voters = looking_after_all_of(returned.node)
+    scene.look(4)
+    assert returned.committed_values() == ["one"]
 
 
 def test_a_voter_whose_vote_was_taken_from_it_while_it_was_away_pulls() -> None:

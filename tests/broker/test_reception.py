@@ -33,6 +33,7 @@ class Others:
     at: Mapping[str, JoinResponse | None]
     asked: list[tuple[float, str]] = field(default_factory=list)
     began: float = field(default_factory=trio.current_time)
+    welcomes: list[JoinResponse] = field(default_factory=list)
 
     async def ask(self, address: Address, request: JoinRequest) -> JoinResponse:
         assert request == REQUEST
@@ -43,7 +44,8 @@ class Others:
         return answer
 
     def reception(self) -> Reception:
-        return Reception(OWN, lambda: [OWN, *(Address(host, 1) for host in self.at)], self.ask)
+        addresses = [OWN, *(Address(host, 1) for host in self.at)]
+        return Reception(OWN, lambda: addresses, self.ask, self.welcomes.append)
 
 
 async def ask_for(seconds: float, reception: Reception) -> list[JoinResponse | None]:
@@ -72,6 +74,7 @@ async def test_who_has_been_taken_in_gives_the_others_time_to_connect(
     others = Others({"x": None, "y": TAKEN})
     answers = await ask_for(40, others.reception())
     assert answers.count(TAKEN) == 2
+    assert others.welcomes == [TAKEN, TAKEN]
     taken = [seconds for seconds, host in others.asked if host == "y"]
     assert taken[1] - taken[0] >= 30
 
@@ -85,11 +88,13 @@ async def test_who_does_not_answer_is_not_waited_for_for_long(autojump_clock: Mo
         await trio.sleep_forever()
         raise AssertionError
 
-    reception = Reception(OWN, lambda: [Address("x", 1)], ask)
+    welcomes: list[JoinResponse] = []
+    reception = Reception(OWN, lambda: [Address("x", 1)], ask, welcomes.append)
     await trio.sleep(3)
     began = trio.current_time()
     assert await reception.ask(REQUEST) is None
     assert trio.current_time() - began == CALL_SECONDS
+    assert welcomes == []
 
 
 async def test_another_version_is_no_refusal_for_good(autojump_clock: MockClock) -> None:

@@ -64,12 +64,13 @@ MUTATIONS = (
         new="",
         scenario="where-it-begins-was-in-what-was-damaged",
     ),
-    _found(
-        "a group has time to come to rest from when it has a coordinator",
-        "testing/simulator/transactions/migrant.py",
+    Mutation(
+        name="a group has time to come to rest from when it has a coordinator",
+        file="testing/simulator/transactions/migrant.py",
         old="            self._settling_since = now\n        since = ",
         new="            pass\n        since = ",
-        scenario="no-coordinator-to-settle-with",
+        killed_by="tests/simulator/test_migration.py"
+        "::test_a_group_has_its_time_to_come_to_rest_from_when_it_has_a_coordinator",
     ),
     Mutation(
         name="a change of topics that has not begun by its deadline never begins",

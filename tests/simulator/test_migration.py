@@ -16,7 +16,8 @@ from tidemark.testing.simulator.drawing import draw_knobs
 from tidemark.testing.simulator.knobs import Knobs, Layer
 from tidemark.testing.simulator.run import simulate
 from tidemark.testing.simulator.transactions.holdings import Holdings
-from tidemark.testing.simulator.transactions.migrant import Rollout
+from tidemark.testing.simulator.transactions.migrant import SETTLE_SECONDS_MAX, Rollout
+from tidemark.testing.simulator.transactions.play import Play
 
 ROLLING = Knobs(
     seconds=5.0,
@@ -88,6 +89,27 @@ def test_a_group_that_does_not_come_to_rest_is_noticed(monkeypatch: pytest.Monke
     assert "is consumer, and its members make it classic" in found.what
     monkeypatch.setattr(migration, "begin_downgrade", begin_downgrade)
     assert simulate(seed, knobs=ROLLING).passed
+
+
+def test_a_group_has_its_time_to_come_to_rest_from_when_it_has_a_coordinator(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def never(*_args: Any) -> None:  # Any: as `begin_downgrade`
+        pass
+
+    _go_up_and_back(monkeypatch)
+    monkeypatch.setattr(migration, "begin_downgrade", never)
+    runs = (simulate(seed, knobs=ROLLING) for seed in range(12))
+    found = next(run for run in runs if run.invariant == "a group settles")
+    since = found.at - 1
+
+    def has_one_since(play: Play, _group_id: str) -> bool:
+        return play._world.queue.now > since
+
+    monkeypatch.setattr(Play, "has_coordinator", has_one_since)
+    later = simulate(found.seed, knobs=ROLLING)
+    assert later.invariant == "a group settles"
+    assert later.at == pytest.approx(since + SETTLE_SECONDS_MAX, abs=0.5)
 
 
 def test_classic_members_of_whose_parts_the_new_group_knows_nothing_are_noticed(

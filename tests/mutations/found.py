@@ -72,6 +72,13 @@ MUTATIONS = (
         killed_by="tests/simulator/test_migration.py"
         "::test_a_group_has_its_time_to_come_to_rest_from_when_it_has_a_coordinator",
     ),
+    _found(
+        "a former coordinator may know nothing of a member",
+        "testing/simulator/transactions/holdings.py",
+        old="        if is_sure and not self._has_former_coordinator(group):\n",
+        new="        if is_sure:\n",
+        scenario="told-by-a-former-coordinator",
+    ),
     Mutation(
         name="a change of topics that has not begun by its deadline never begins",
         file="broker/metadata/rounds.py",

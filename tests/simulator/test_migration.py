@@ -167,15 +167,26 @@ def test_one_that_joins_no_more_and_stays_a_member_is_noticed(
 def test_two_that_are_sure_to_read_a_partition_are_one_too_many() -> None:
     read = [TopicPartition("inputs", 0)]
     for is_judged, second_at in ((True, 2.0), (False, 1.2)):
-        holdings = Holdings({}, is_judged=is_judged)
+        holdings = Holdings({}, _has_none, is_judged=is_judged)
         holdings.now("g", "one", read, asked=1.0, now=1.0)
         holdings.now("h", "two", read, asked=1.1, now=1.1)
         holdings.now("g", "two", read, asked=second_at, now=second_at)
-    holdings = Holdings({}, is_judged=True)
+    holdings = Holdings({}, _has_none, is_judged=True)
     holdings.now("g", "one", read, asked=1.0, now=1.0)
     holdings.now("g", "two", read, asked=0.4, now=1.2)  # long after it was heard
     with pytest.raises(Violation, match="one member reads a partition"):
         holdings.now("g", "two", read, asked=1.2, now=1.2)
+
+
+def _has_none(_group: str) -> bool:
+    """No former coordinator."""
+    return False
+
+
+def test_a_former_coordinator_may_know_nothing_of_a_member() -> None:
+    Holdings({}, lambda _: True, is_judged=True).is_out("g", "one", granted=1.0, now=1.2)
+    with pytest.raises(Violation, match="who is heard stays a member"):
+        Holdings({}, _has_none, is_judged=True).is_out("g", "one", granted=1.0, now=1.2)
 
 
 def test_some_runs_are_of_members_that_change_their_protocol() -> None:

@@ -85,7 +85,7 @@ class _Casting:
         self._world = world
         knobs = world.knobs
         is_orderly = not (knobs.client_lateness or knobs.client_duplication)
-        self._holdings = Holdings(play.granted, is_judged=is_orderly)
+        self._holdings = Holdings(play.granted, play.has_former_coordinator, is_judged=is_orderly)
         self._rollouts: dict[str, Rollout] = {}
 
     def talker(self, name: str) -> Talker:

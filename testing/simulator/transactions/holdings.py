@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Final
 
 from tidemark.protocol.types import TopicPartition
@@ -16,11 +16,18 @@ the session's time is over nor that to give up, or to join again, by any clock."
 class Holdings:
     """Of all groups of a run."""
 
-    def __init__(self, granted: Mapping[tuple[str, str], int], *, is_judged: bool) -> None:
+    def __init__(
+        self,
+        granted: Mapping[tuple[str, str], int],
+        has_former_coordinator: Callable[[str], bool],
+        *,
+        is_judged: bool,
+    ) -> None:
         """Not where requests come late or twice: a doubled one can be the sender's new beginning,
         which it does not know of. `granted` is how often coordinators said yes to a heartbeat, by
         group and member, whether that was heard or not."""
         self._granted = granted
+        self._has_former_coordinator = has_former_coordinator
         self._is_judged = is_judged
         self._held: dict[tuple[str, TopicPartition], tuple[str, float]] = {}
 
@@ -49,9 +56,11 @@ class Holdings:
     def is_out(self, group: str, member: str, *, granted: float, now: float) -> None:
         """A member hears that it is none, or not of that generation.
 
-        Raises `Violation` if a request of it, from `granted`, was granted just before.
+        Raises `Violation` if a request of it, from `granted`, was granted just before. Not where
+        one that coordinates the group no more may have said so, as it has not heard of that.
         """
-        if self._is_judged and now - granted < _SURE_SECONDS:
+        is_sure = self._is_judged and now - granted < _SURE_SECONDS
+        if is_sure and not self._has_former_coordinator(group):
             what = f"{member} hears at {now:.3f} that it is out, and was heard at {granted:.3f}"
             raise Violation("who is heard stays a member", group, what)
 

@@ -117,6 +117,13 @@ class Play:
         """Whether somebody leads its partition, does not hang, and has read back what it holds."""
         return self._coordinator_of(group_id) is not None
 
+    def has_former_coordinator(self, group_id: str) -> bool:
+        """Whether somebody leads its partition no more, and has not heard of that."""
+        key = self.places.groups_coordinator(group_id)
+        running = (broker.process for broker in self._world.brokers.values())
+        replicas = (process.node.get(key) for process in running if process is not None)
+        return sum(replica is not None and replica.is_leader for replica in replicas) > 1
+
     def kind_of(self, group_id: str) -> str | None:
         """What its coordinator takes a group for, where there is one, and such a group."""
         coordinator = self._coordinator_of(group_id)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from tidemark.broker.metrics.figures import GroupFigures, PartitionFigures, TransactionFigures
 from tidemark.broker.node import Node
@@ -32,6 +32,9 @@ class NodeFigures:
             for replica in topic.replicas
             if replica.is_available
         ]
+
+    def topics(self) -> Mapping[str, int]:
+        return {topic.name: topic.partition_count for topic in self._node.topics}
 
     def groups(self) -> Sequence[GroupFigures]:
         return self._node.coordinator.figures()

@@ -6,7 +6,7 @@ and groups beyond their limits are left out. Families are made once for both set
 """
 
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from prometheus_client.core import Metric
 from prometheus_client.registry import Collector
@@ -28,27 +28,28 @@ class FiguresCollector(Collector):
         self._limits = limits
 
     def collect(self) -> Iterator[Metric]:
-        everything = self._figures.partitions()
+        topics, everything = self._figures.topics(), self._figures.partitions()
         labelled = self._metrics.topics.copy()
         shown = _first_topics(everything, set(labelled), self._limits.partitions_max)
         groups = self._figures.groups()
         lags = group_lags(
             groups[: self._limits.groups_max], everything, self._limits.partitions_max
         )
-        yield from self._totals(everything, groups)
-        yield from _topic_families(everything, set(labelled))
+        yield from self._totals(topics, groups)
+        yield from _topic_families(topics, everything, set(labelled))
         yield from partition_families(OWN_GAUGES, shown)
         yield from _group_families(lags)
         yield from exporter_topics(self._figures.node_id, self._figures.address, shown)
         yield from exporter_groups(lags)
 
     def _totals(
-        self, partitions: Sequence[PartitionFigures], groups: Sequence[GroupFigures]
+        self, topics: Mapping[str, int], groups: Sequence[GroupFigures]
     ) -> Iterator[Metric]:
-        topics = len({figures.topic for figures in partitions})
-        yield gauge("tidemark_topics", "Topics, internal ones too.", topics)
-        yield gauge("tidemark_partitions", "Partitions of all topics.", len(partitions))
-        yield gauge("tidemark_groups", "Consumer groups.", len(groups))
+        yield gauge("tidemark_topics", "Topics of the cluster, internal ones too.", len(topics))
+        yield gauge("tidemark_partitions", "Partitions of all of them.", sum(topics.values()))
+        yield gauge(
+            "tidemark_groups", "Consumer groups that this broker coordinates.", len(groups)
+        )
         yield gauge(
             "tidemark_leaderless_partitions",
             "Partitions with a vote of this broker, and without a leader that it knows of.",
@@ -86,15 +87,25 @@ def _first_topics(
     return shown
 
 
-def _topic_families(partitions: Sequence[PartitionFigures], labelled: set[str]) -> Iterator[Metric]:
+def _topic_families(
+    topics: Mapping[str, int], partitions: Sequence[PartitionFigures], labelled: set[str]
+) -> Iterator[Metric]:
     sizes: defaultdict[str, float] = defaultdict(float)
-    counts: defaultdict[str, float] = defaultdict(float)
     for figures in partitions:
-        label = figures.topic if figures.topic in labelled else OTHER
-        sizes[label] += figures.size_bytes
-        counts[label] += 1
-    yield gauges("tidemark_topic_size_bytes", "Bytes of a topic's logs.", "topic", sizes)
-    yield gauges("tidemark_topic_partitions", "Partitions of a topic.", "topic", counts)
+        sizes[figures.topic if figures.topic in labelled else OTHER] += figures.size_bytes
+    counts: defaultdict[str, float] = defaultdict(float)
+    # A topic that was deleted a moment ago still has its replicas here.
+    for topic in {figures.topic for figures in partitions} & topics.keys():
+        counts[topic if topic in labelled else OTHER] += topics[topic]
+    yield gauges(
+        "tidemark_topic_size_bytes", "Bytes of a topic's logs on this broker.", "topic", sizes
+    )
+    yield gauges(
+        "tidemark_topic_partitions",
+        "Partitions of a topic, wherever they are; of topics with a replica here.",
+        "topic",
+        counts,
+    )
 
 
 def _group_families(lags: Sequence[GroupLag]) -> Iterator[Metric]:

@@ -1,6 +1,6 @@
 """What a scrape reads off a running broker, as values. `Figures` is the seam between the two."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Protocol
 
 from tidemark.protocol.types import Epoch, NodeId, Offset, TopicPartition
@@ -64,7 +64,11 @@ class Figures(Protocol):
     def address(self) -> str: ...
 
     def partitions(self) -> Sequence[PartitionFigures]:
-        """All partitions, those of one topic together and in their order."""
+        """All that have a replica here, those of one topic together and in their order."""
+        ...
+
+    def topics(self) -> Mapping[str, int]:
+        """All topics of the cluster, and how many partitions each has."""
         ...
 
     def groups(self) -> Sequence[GroupFigures]: ...

@@ -3,7 +3,7 @@
 `python -m tidemark.broker.metrics.reference > docs/metrics.md`; a test holds the page to this.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import field
 
 from prometheus_client.core import Metric
@@ -82,6 +82,9 @@ class _Example:
                 transactions=TransactionFigures(open=0, oldest_seconds=0.0, aborted=0),
             )
         ]
+
+    def topics(self) -> Mapping[str, int]:
+        return {"topic": 1}
 
     def groups(self) -> Sequence[GroupFigures]:
         committed = [(TopicPartition("topic", 0), Offset(0))]

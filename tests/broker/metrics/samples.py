@@ -1,7 +1,8 @@
 """A broker as a scrape sees it, made of values."""
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from tidemark.broker.metrics import (
     BadInput,
@@ -38,11 +39,17 @@ class Broker:
 
     all_partitions: Sequence[PartitionFigures] = ()
     all_groups: Sequence[GroupFigures] = ()
+    elsewhere: Mapping[str, int] = field(default_factory=dict)
+    """Topics with more partitions, or others, than there are replicas here; how many."""
     node_id: NodeId = NodeId(1)  # noqa: RUF009 # an int
     address: str = "127.0.0.1:9092"
 
     def partitions(self) -> Sequence[PartitionFigures]:
         return self.all_partitions
+
+    def topics(self) -> Mapping[str, int]:
+        counts = Counter(figures.topic for figures in self.all_partitions)
+        return {**counts, **self.elsewhere}
 
     def groups(self) -> Sequence[GroupFigures]:
         return self.all_groups

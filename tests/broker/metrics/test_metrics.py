@@ -98,6 +98,16 @@ def test_a_topic_whose_partitions_do_not_fit_is_shown_as_a_whole_only() -> None:
     assert samples["tidemark_partitions"] == 6
 
 
+def test_topics_and_partitions_are_those_of_the_cluster_wherever_their_replicas_are() -> None:
+    metrics = Metrics(topics_max=10)
+    metrics.topic("a")
+    samples = scrape(metrics, Broker([partition("a", 1)], elsewhere={"a": 3, "b": 2}))
+    assert samples["tidemark_topics"] == 2
+    assert samples["tidemark_partitions"] == 5
+    assert samples['tidemark_topic_partitions{topic="a"}'] == 3
+    assert 'tidemark_topic_partitions{topic="b"}' not in samples
+
+
 def test_lag_is_what_lies_between_the_commit_and_the_high_watermark() -> None:
     metrics = Metrics(topics_max=10)
     metrics.topic("a")

@@ -3,13 +3,23 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 
-from tidemark.broker.metrics.figures import GroupFigures, PartitionFigures, TransactionFigures
+import trio
+
+from tidemark.broker.metadata.partition_view import PartitionView, partition_view
+from tidemark.broker.metadata.topic import Topic
+from tidemark.broker.metrics.figures import (
+    GroupFigures,
+    LedFigures,
+    PartitionFigures,
+    TransactionFigures,
+)
 from tidemark.broker.node import Node
 from tidemark.broker.replicas.replica import Replica
+from tidemark.broker.steps import Steps
 from tidemark.partitions.state_machines.open_transactions import OpenTransactions
-from tidemark.protocol.types import NodeId
+from tidemark.protocol.types import NodeId, TopicPartition
 
 
 class NodeFigures:
@@ -36,6 +46,13 @@ class NodeFigures:
     def topics(self) -> Mapping[str, int]:
         return {topic.name: topic.partition_count for topic in self._node.topics}
 
+    def led(self, partitions: Collection[TopicPartition]) -> Mapping[TopicPartition, LedFigures]:
+        return trio.from_thread.run(_led, self._node, partitions)
+
+    def brokers(self) -> int:
+        brokers = self._node.brokers
+        return sum(map(brokers.is_alive, brokers.registered))
+
     def groups(self) -> Sequence[GroupFigures]:
         return self._node.coordinator.figures()
 
@@ -51,6 +68,31 @@ class NodeFigures:
 
     def is_disk_full(self) -> bool:
         return self._node.room.is_out
+
+
+async def _led(
+    node: Node, partitions: Collection[TopicPartition]
+) -> dict[TopicPartition, LedFigures]:
+    """On the loop: what a leader knows of its followers changes with every message."""
+    found, steps = dict[TopicPartition, LedFigures](), Steps()
+    for partition in partitions:
+        topic = node.topics.get(partition.topic)
+        # It may have been made anew with fewer of them.
+        if topic is not None and partition.partition < topic.partition_count:
+            view = partition_view(node.brokers, topic, partition.partition)
+            if view.leader == node.node_id:
+                found[partition] = _led_figures(topic, view)
+        await steps.did(1)
+    return found
+
+
+def _led_figures(topic: Topic, view: PartitionView) -> LedFigures:
+    observers = topic.metadata.observers.get(view.partition, ())
+    return LedFigures(
+        replicas=len(view.replicas) - len(observers),
+        in_sync=len(view.in_sync),
+        is_led_by_preferred=view.leader == view.replicas[0],
+    )
 
 
 def _figures(replica: Replica, dirty_ratio: float | None, now_ms: int) -> PartitionFigures:

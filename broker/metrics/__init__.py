@@ -1,7 +1,13 @@
 """What a broker counts, and how a scrape shows it."""
 
 from tidemark.broker.metrics.counts import Count, Latency
-from tidemark.broker.metrics.figures import Figures, GroupFigures, Limits, PartitionFigures
+from tidemark.broker.metrics.figures import (
+    Figures,
+    GroupFigures,
+    LedFigures,
+    Limits,
+    PartitionFigures,
+)
 from tidemark.broker.metrics.metrics import (
     OTHER,
     ApiMetrics,
@@ -21,6 +27,7 @@ __all__ = [
     "Figures",
     "GroupFigures",
     "Latency",
+    "LedFigures",
     "Limits",
     "Metrics",
     "Page",

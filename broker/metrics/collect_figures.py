@@ -39,7 +39,13 @@ class FiguresCollector(Collector):
         yield from _topic_families(topics, everything, set(labelled))
         yield from partition_families(OWN_GAUGES, shown)
         yield from _group_families(lags)
-        yield from exporter_topics(self._figures.node_id, self._figures.address, shown)
+        yield from exporter_topics(
+            self._figures.node_id,
+            self._figures.address,
+            self._figures.brokers(),
+            shown,
+            self._figures.led([figures.key for figures in shown]),
+        )
         yield from exporter_groups(lags)
 
     def _totals(
@@ -47,9 +53,7 @@ class FiguresCollector(Collector):
     ) -> Iterator[Metric]:
         yield gauge("tidemark_topics", "Topics of the cluster, internal ones too.", len(topics))
         yield gauge("tidemark_partitions", "Partitions of all of them.", sum(topics.values()))
-        yield gauge(
-            "tidemark_groups", "Consumer groups that this broker coordinates.", len(groups)
-        )
+        yield gauge("tidemark_groups", "Consumer groups that this broker coordinates.", len(groups))
         yield gauge(
             "tidemark_leaderless_partitions",
             "Partitions with a vote of this broker, and without a leader that it knows of.",

@@ -1,41 +1,47 @@
 """The same numbers under the names of kafka_exporter, so that dashboards made for it light up.
 
-Its replica gauges are constant here: one broker has one replica of everything, always in sync.
+kafka_exporter speaks for a whole cluster. Here all brokers are scraped, and each has series of the
+partitions that it leads: together they are what kafka_exporter shows, each partition once.
 """
 
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
 from prometheus_client.core import GaugeMetricFamily, Metric
 
 from tidemark.broker.metrics.families import gauge, gauges
-from tidemark.broker.metrics.figures import PartitionFigures
+from tidemark.broker.metrics.figures import LedFigures, PartitionFigures
 from tidemark.broker.metrics.group_lag import GroupLag, lag_families
 from tidemark.broker.metrics.partition_gauges import PartitionGauge, partition_families
-from tidemark.protocol.types import NodeId
+from tidemark.protocol.types import NodeId, TopicPartition
 
 _PREFIX: Final = "kafka_topic_partition_"
 
 
 def exporter_topics(
-    node_id: NodeId, address: str, partitions: Sequence[PartitionFigures]
+    node_id: NodeId,
+    address: str,
+    brokers: int,
+    partitions: Sequence[PartitionFigures],
+    led: Mapping[TopicPartition, LedFigures],
 ) -> Iterator[Metric]:
-    """Brokers, topics and partitions."""
-    yield gauge("kafka_brokers", "Brokers in the cluster.", 1)
-    broker = GaugeMetricFamily("kafka_broker_info", "A broker.", labels=["id", "address"])
+    """Brokers, and of these partitions those that are `led` here."""
+    yield gauge("kafka_brokers", "Brokers of the cluster that are up.", brokers)
+    broker = GaugeMetricFamily("kafka_broker_info", "This broker.", labels=["id", "address"])
     broker.add_metric([str(node_id), address], 1)
     yield broker
-    counts = {name: float(count) for name, count in _partition_counts(partitions).items()}
-    yield gauges("kafka_topic_partitions", "Partitions of a topic.", "topic", counts)
-    yield from partition_families(_partition_gauges(node_id), partitions)
+    shown = [figures for figures in partitions if figures.key in led]
+    counts = Counter(figures.topic for figures in shown)
+    yield gauges(
+        "kafka_topic_partitions", "Partitions of a topic that this broker leads.", "topic", counts
+    )
+    yield from partition_families(_partition_gauges(node_id, led), shown)
 
 
-def _partition_counts(partitions: Sequence[PartitionFigures]) -> Counter[str]:
-    return Counter(figures.topic for figures in partitions)
-
-
-def _partition_gauges(node_id: NodeId) -> list[PartitionGauge]:
+def _partition_gauges(
+    node_id: NodeId, led: Mapping[TopicPartition, LedFigures]
+) -> list[PartitionGauge]:
     return [
         PartitionGauge(
             f"{_PREFIX}current_offset",
@@ -46,10 +52,24 @@ def _partition_gauges(node_id: NodeId) -> list[PartitionGauge]:
             f"{_PREFIX}oldest_offset", "The log start offset.", lambda figures: figures.log_start
         ),
         PartitionGauge(f"{_PREFIX}leader", "The number of the leader.", lambda _: node_id),
-        PartitionGauge(f"{_PREFIX}leader_is_preferred", "1 if it is the preferred.", lambda _: 1),
-        PartitionGauge(f"{_PREFIX}replicas", "Replicas.", lambda _: 1),
-        PartitionGauge(f"{_PREFIX}in_sync_replica", "Replicas in sync.", lambda _: 1),
-        PartitionGauge(f"{_PREFIX}under_replicated_partition", "1 if one is not.", lambda _: 0),
+        PartitionGauge(
+            f"{_PREFIX}leader_is_preferred",
+            "1 if it is the preferred.",
+            lambda figures: led[figures.key].is_led_by_preferred,
+        ),
+        PartitionGauge(
+            f"{_PREFIX}replicas", "Replicas.", lambda figures: led[figures.key].replicas
+        ),
+        PartitionGauge(
+            f"{_PREFIX}in_sync_replica",
+            "Replicas in sync.",
+            lambda figures: led[figures.key].in_sync,
+        ),
+        PartitionGauge(
+            f"{_PREFIX}under_replicated_partition",
+            "1 if one is not.",
+            lambda figures: led[figures.key].in_sync < led[figures.key].replicas,
+        ),
     ]
 
 

@@ -1,6 +1,6 @@
 """What a scrape reads off a running broker, as values. `Figures` is the seam between the two."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Protocol
 
 from tidemark.protocol.types import Epoch, NodeId, Offset, TopicPartition
@@ -37,6 +37,19 @@ class PartitionFigures:
     transactions: TransactionFigures | None = None
     """`None` where there have been none lately."""
 
+    @property
+    def key(self) -> TopicPartition:
+        return TopicPartition(self.topic, self.partition)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LedFigures:
+    """The replicas of a partition, as the broker that leads it knows them."""
+
+    replicas: int
+    in_sync: int
+    is_led_by_preferred: bool
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GroupFigures:
@@ -69,6 +82,14 @@ class Figures(Protocol):
 
     def topics(self) -> Mapping[str, int]:
         """All topics of the cluster, and how many partitions each has."""
+        ...
+
+    def led(self, partitions: Collection[TopicPartition]) -> Mapping[TopicPartition, LedFigures]:
+        """Of these, those that this broker leads."""
+        ...
+
+    def brokers(self) -> int:
+        """How many are alive, as far as this one knows."""
         ...
 
     def groups(self) -> Sequence[GroupFigures]: ...

@@ -3,7 +3,7 @@
 `python -m tidemark.broker.metrics.reference > docs/metrics.md`; a test holds the page to this.
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import field
 
 from prometheus_client.core import Metric
@@ -17,6 +17,7 @@ from tidemark.broker.metrics.collect_reassignments import ReassignmentsCollector
 from tidemark.broker.metrics.collect_transactions import TransactionsCollector
 from tidemark.broker.metrics.figures import (
     GroupFigures,
+    LedFigures,
     Limits,
     PartitionFigures,
     TransactionFigures,
@@ -46,7 +47,9 @@ _EXPORTER = """\
 ## Under the names of kafka_exporter
 
 The same numbers again, so that dashboards made for
-[kafka_exporter](https://github.com/danielqsj/kafka_exporter) show a broker that is scraped itself.
+[kafka_exporter](https://github.com/danielqsj/kafka_exporter) show brokers that are scraped
+themselves. Each has series of the partitions that it leads and of the groups that it coordinates,
+so that nothing is there twice when all are added up.
 """
 
 _PROCESS = """\
@@ -85,6 +88,13 @@ class _Example:
 
     def topics(self) -> Mapping[str, int]:
         return {"topic": 1}
+
+    def led(self, partitions: Collection[TopicPartition]) -> Mapping[TopicPartition, LedFigures]:
+        one = LedFigures(replicas=1, in_sync=1, is_led_by_preferred=True)
+        return dict.fromkeys(partitions, one)
+
+    def brokers(self) -> int:
+        return 1
 
     def groups(self) -> Sequence[GroupFigures]:
         committed = [(TopicPartition("topic", 0), Offset(0))]

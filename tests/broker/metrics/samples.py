@@ -1,13 +1,14 @@
 """A broker as a scrape sees it, made of values."""
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from tidemark.broker.metrics import (
     BadInput,
     ConnectionEnd,
     GroupFigures,
+    LedFigures,
     Metrics,
     PartitionFigures,
 )
@@ -41,6 +42,7 @@ class Broker:
     all_groups: Sequence[GroupFigures] = ()
     elsewhere: Mapping[str, int] = field(default_factory=dict)
     """Topics with more partitions, or others, than there are replicas here; how many."""
+    all_led: Mapping[TopicPartition, LedFigures] = field(default_factory=dict)
     node_id: NodeId = NodeId(1)  # noqa: RUF009 # an int
     address: str = "127.0.0.1:9092"
 
@@ -50,6 +52,12 @@ class Broker:
     def topics(self) -> Mapping[str, int]:
         counts = Counter(figures.topic for figures in self.all_partitions)
         return {**counts, **self.elsewhere}
+
+    def led(self, partitions: Collection[TopicPartition]) -> Mapping[TopicPartition, LedFigures]:
+        return {each: self.all_led[each] for each in partitions if each in self.all_led}
+
+    def brokers(self) -> int:
+        return 3
 
     def groups(self) -> Sequence[GroupFigures]:
         return self.all_groups

@@ -4,8 +4,9 @@ import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
 from tests.broker.metrics.samples import Broker, busy_metrics, group, partition
-from tidemark.broker.metrics import OTHER, Limits, Metrics, Scrape
+from tidemark.broker.metrics import OTHER, LedFigures, Limits, Metrics, Scrape
 from tidemark.broker.metrics.counts import LATENCY_BOUNDS_SECONDS, Latency
+from tidemark.protocol.types import TopicPartition
 
 LIMITS = Limits(partitions_max=100, groups_max=10)
 
@@ -135,22 +136,26 @@ def test_groups_over_the_limit_are_left_out_and_counted() -> None:
 def test_the_numbers_are_there_under_the_names_of_kafka_exporter() -> None:
     metrics = Metrics(topics_max=10)
     metrics.topic("a")
-    partitions = [partition("a", 0, log_start=2, high_watermark=10)]
-    samples = scrape(metrics, Broker(partitions, [group("readers", {("a", 0): 4})]))
+    partitions = [partition("a", 0, log_start=2, high_watermark=10), partition("a", 1)]
+    led = LedFigures(replicas=3, in_sync=2, is_led_by_preferred=False)
+    groups = [group("readers", {("a", 0): 4})]
+    broker = Broker(partitions, groups, all_led={TopicPartition("a", 0): led})
+    samples = scrape(metrics, broker)
     one = 'partition="0",topic="a"'
-    assert samples["kafka_brokers"] == 1
+    assert samples["kafka_brokers"] == 3
     assert samples['kafka_broker_info{address="127.0.0.1:9092",id="1"}'] == 1
     assert samples['kafka_topic_partitions{topic="a"}'] == 1
     for name, value in {
         "current_offset": 10,
         "oldest_offset": 2,
         "leader": 1,
-        "leader_is_preferred": 1,
-        "replicas": 1,
-        "in_sync_replica": 1,
-        "under_replicated_partition": 0,
+        "leader_is_preferred": 0,
+        "replicas": 3,
+        "in_sync_replica": 2,
+        "under_replicated_partition": 1,
     }.items():
         assert samples[f"kafka_topic_partition_{name}{{{one}}}"] == value
+    assert not [name for name in samples if name.startswith("kafka_") and 'partition="1"' in name]
     assert samples[f'kafka_consumergroup_current_offset{{consumergroup="readers",{one}}}'] == 4
     assert samples[f'kafka_consumergroup_lag{{consumergroup="readers",{one}}}'] == 6
     assert samples['kafka_consumergroup_lag_sum{consumergroup="readers",topic="a"}'] == 6

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import os
 from collections.abc import Collection, Mapping, Sequence
+from typing import TYPE_CHECKING
 
 import trio
 
+from tidemark.broker.late_imports import repeatable_imports
 from tidemark.broker.metadata.partition_view import PartitionView, partition_view
 from tidemark.broker.metadata.topic import Topic
 from tidemark.broker.metrics.figures import (
@@ -19,7 +21,10 @@ from tidemark.broker.node import Node
 from tidemark.broker.replicas.replica import Replica
 from tidemark.broker.steps import Steps
 from tidemark.partitions.state_machines.open_transactions import OpenTransactions
-from tidemark.protocol.types import NodeId, TopicPartition
+from tidemark.protocol.types import NodeId, Offset, TopicPartition
+
+if TYPE_CHECKING:
+    from tidemark.broker.ends_elsewhere import EndsElsewhere
 
 
 class NodeFigures:
@@ -27,6 +32,7 @@ class NodeFigures:
 
     def __init__(self, node: Node, address: str) -> None:
         self._node = node
+        self._ends_elsewhere: EndsElsewhere | None = None
         self.address = address
 
     @property
@@ -45,6 +51,15 @@ class NodeFigures:
 
     def topics(self) -> Mapping[str, int]:
         return {topic.name: topic.partition_count for topic in self._node.topics}
+
+    def ends_elsewhere(
+        self, partitions: Collection[TopicPartition]
+    ) -> Mapping[TopicPartition, Offset]:
+        if self._ends_elsewhere is None:
+            with repeatable_imports():
+                from tidemark.broker.ends_elsewhere import EndsElsewhere
+            self._ends_elsewhere = EndsElsewhere(self._node)
+        return trio.from_thread.run(self._ends_elsewhere.ask, partitions)
 
     def led(self, partitions: Collection[TopicPartition]) -> Mapping[TopicPartition, LedFigures]:
         return trio.from_thread.run(_led, self._node, partitions)

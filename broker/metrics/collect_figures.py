@@ -32,9 +32,7 @@ class FiguresCollector(Collector):
         labelled = self._metrics.topics.copy()
         shown = _first_topics(everything, set(labelled), self._limits.partitions_max)
         groups = self._figures.groups()
-        lags = group_lags(
-            groups[: self._limits.groups_max], everything, self._limits.partitions_max
-        )
+        lags = self._lags(groups[: self._limits.groups_max], everything)
         yield from self._totals(topics, groups)
         yield from _topic_families(topics, everything, set(labelled))
         yield from partition_families(OWN_GAUGES, shown)
@@ -47,6 +45,15 @@ class FiguresCollector(Collector):
             self._figures.led([figures.key for figures in shown]),
         )
         yield from exporter_groups(lags)
+
+    def _lags(
+        self, groups: Sequence[GroupFigures], partitions: Sequence[PartitionFigures]
+    ) -> list[GroupLag]:
+        ends = {figures.key: figures.high_watermark for figures in partitions}
+        read = {partition for group in groups for partition, _ in group.committed}
+        if elsewhere := read - ends.keys():
+            ends.update(self._figures.ends_elsewhere(elsewhere))
+        return group_lags(groups, ends, self._limits.partitions_max)
 
     def _totals(
         self, topics: Mapping[str, int], groups: Sequence[GroupFigures]

@@ -84,6 +84,12 @@ class Figures(Protocol):
         """All topics of the cluster, and how many partitions each has."""
         ...
 
+    def ends_elsewhere(
+        self, partitions: Collection[TopicPartition]
+    ) -> Mapping[TopicPartition, Offset]:
+        """The high watermarks of these, which have no replica here, as far as they are known."""
+        ...
+
     def led(self, partitions: Collection[TopicPartition]) -> Mapping[TopicPartition, LedFigures]:
         """Of these, those that this broker leads."""
         ...

@@ -1,10 +1,10 @@
 """How far consumer groups are behind."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from prometheus_client.core import GaugeMetricFamily, Metric
 
-from tidemark.broker.metrics.figures import GroupFigures, PartitionFigures
+from tidemark.broker.metrics.figures import GroupFigures
 from tidemark.protocol.types import Offset, TopicPartition
 from tidemark.protocol.values import dataclass
 
@@ -44,13 +44,10 @@ def lag_families(
 
 
 def group_lags(
-    groups: Sequence[GroupFigures], partitions: Sequence[PartitionFigures], partitions_max: int
+    groups: Sequence[GroupFigures], ends: Mapping[TopicPartition, Offset], partitions_max: int
 ) -> list[GroupLag]:
-    """The lag of each group; of their partitions, no more than `partitions_max` in all."""
-    ends = {
-        TopicPartition(figures.topic, figures.partition): figures.high_watermark
-        for figures in partitions
-    }
+    """The lag of each group behind high watermarks; of their partitions, no more than
+    `partitions_max` in all."""
     lags = []
     room = partitions_max
     for figures in groups:

@@ -40,7 +40,8 @@ Labels are bounded, so that a client that makes topics cannot fill a Prometheus:
 and groups beyond `metrics.partitions.max` and `metrics.groups.max` have no series of their own.
 
 A scrape reads counts and the state of the logs when it comes, in a thread of its own; nothing is
-kept up to date for it while requests are served.
+kept up to date for it while requests are served. Groups are shown by the brokers that coordinate
+them, which ask the others how far partitions are that they have no replica of.
 """
 
 _EXPORTER = """\
@@ -88,6 +89,11 @@ class _Example:
 
     def topics(self) -> Mapping[str, int]:
         return {"topic": 1}
+
+    def ends_elsewhere(
+        self, partitions: Collection[TopicPartition]
+    ) -> Mapping[TopicPartition, Offset]:
+        raise AssertionError(f"all are here, and not {partitions}")
 
     def led(self, partitions: Collection[TopicPartition]) -> Mapping[TopicPartition, LedFigures]:
         one = LedFigures(replicas=1, in_sync=1, is_led_by_preferred=True)

@@ -96,6 +96,19 @@ class Brokers:
 
         await insist(ask)
 
+    async def delete(self, name: str) -> None:
+        """The same for the end of a topic, if there is one."""
+
+        async def ask() -> None:
+            controller = next((node for node in self.nodes if node.controller.is_here), None)
+            if controller is None:
+                raise RequestError(ErrorCode.NOT_CONTROLLER, "nobody leads the metadata now")
+            topic = controller.topics.get(name)
+            if topic is not None:
+                await controller.topics.delete(topic)
+
+        await insist(ask)
+
     @property
     def is_complete(self) -> bool:
         """Whether all know all, and any of them may go: enough of them vote on the metadata."""

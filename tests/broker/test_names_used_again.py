@@ -20,18 +20,6 @@ def _impatient(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("tidemark.broker.metadata.hosting.LEADER_SECONDS_MAX", 0.1)
 
 
-async def delete(brokers: Brokers, name: str) -> None:
-    async def ask() -> None:
-        controller = next((node for node in brokers.nodes if node.controller.is_here), None)
-        if controller is None:
-            raise RequestError(ErrorCode.NOT_CONTROLLER, "nobody leads the metadata now")
-        topic = controller.topics.get(name)
-        if topic is not None:
-            await controller.topics.delete(topic)
-
-    await insist(ask)
-
-
 async def write(brokers: Brokers) -> None:
     async def ask() -> None:
         replicas = [(node, node.topics.replica("waves", 0)) for node in brokers.nodes]
@@ -56,7 +44,7 @@ async def test_a_deletion_that_is_heard_of_late_leaves_the_files_of_the_later_to
     async with open_brokers(tmp_path, 3) as brokers:
         await brokers.create(waves)
         await wait_until(lambda: all_hold(brokers, 0))
-        await delete(brokers, "waves")
+        await brokers.delete("waves")
         await brokers.create(waves)
         await wait_until(lambda: all_hold(brokers, 0))
         await write(brokers)

@@ -42,6 +42,8 @@ class Broker:
     all_groups: Sequence[GroupFigures] = ()
     elsewhere: Mapping[str, int] = field(default_factory=dict)
     """Topics with more partitions, or others, than there are replicas here; how many."""
+    ends: Mapping[TopicPartition, Offset] = field(default_factory=dict)
+    """Of partitions without a replica here."""
     all_led: Mapping[TopicPartition, LedFigures] = field(default_factory=dict)
     node_id: NodeId = NodeId(1)  # noqa: RUF009 # an int
     address: str = "127.0.0.1:9092"
@@ -52,6 +54,11 @@ class Broker:
     def topics(self) -> Mapping[str, int]:
         counts = Counter(figures.topic for figures in self.all_partitions)
         return {**counts, **self.elsewhere}
+
+    def ends_elsewhere(
+        self, partitions: Collection[TopicPartition]
+    ) -> Mapping[TopicPartition, Offset]:
+        return {each: self.ends[each] for each in partitions if each in self.ends}
 
     def led(self, partitions: Collection[TopicPartition]) -> Mapping[TopicPartition, LedFigures]:
         return {each: self.all_led[each] for each in partitions if each in self.all_led}

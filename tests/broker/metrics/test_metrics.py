@@ -6,7 +6,7 @@ from prometheus_client.parser import text_string_to_metric_families
 from tests.broker.metrics.samples import Broker, busy_metrics, group, partition
 from tidemark.broker.metrics import OTHER, LedFigures, Limits, Metrics, Scrape
 from tidemark.broker.metrics.counts import LATENCY_BOUNDS_SECONDS, Latency
-from tidemark.protocol.types import TopicPartition
+from tidemark.protocol.types import Offset, TopicPartition
 
 LIMITS = Limits(partitions_max=100, groups_max=10)
 
@@ -119,6 +119,18 @@ def test_lag_is_what_lies_between_the_commit_and_the_high_watermark() -> None:
     assert samples['tidemark_group_lag{group="readers",partition="1",topic="a"}'] == 0
     assert samples['tidemark_group_lag_sum{group="readers"}'] == 6
     assert samples['tidemark_group_members{group="readers"}'] == 2
+    assert not [name for name in samples if "deleted" in name]
+
+
+def test_lag_counts_partitions_that_are_on_other_brokers_only() -> None:
+    metrics = Metrics(topics_max=10)
+    metrics.topic("a")
+    groups = [group("readers", {("a", 0): 4, ("a", 1): 9, ("deleted", 0): 3})]
+    ends = {TopicPartition("a", 1): Offset(20)}
+    samples = scrape(metrics, Broker([partition("a", high_watermark=10)], groups, ends=ends))
+    assert samples['tidemark_group_lag{group="readers",partition="0",topic="a"}'] == 6
+    assert samples['tidemark_group_lag{group="readers",partition="1",topic="a"}'] == 11
+    assert samples['tidemark_group_lag_sum{group="readers"}'] == 17
     assert not [name for name in samples if "deleted" in name]
 
 

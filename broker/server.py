@@ -50,6 +50,8 @@ class RunningBroker:
     node: Node
     kafka_address: Address
     """Where clients on this machine connect, with the port that was really bound."""
+    listeners: Mapping[str, Address]
+    """The same for each listener, by its name; the first of them is `kafka_address`."""
     http_address: Address | None
     peer_address: Address
     """Where other brokers connect."""
@@ -99,6 +101,7 @@ async def open_broker(
                 yield RunningBroker(
                     node=node,
                     kafka_address=kafka_address,
+                    listeners={each.listener.name: each.advertised for each in listeners},
                     peer_address=peer_listener.advertised,
                     http_address=None if http is None else Address(*http.getsockname()[:2]),
                     connections=connections,

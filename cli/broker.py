@@ -25,7 +25,7 @@ from tidemark.cli.stop_signals import wait_signal
 from tidemark.protocol.errors import ConfigError
 
 if TYPE_CHECKING:
-    from tidemark.broker.config import BrokerSettings
+    from tidemark.broker.config import Address, BrokerSettings
 
 # A client that comes sooner has what it needs compiled itself, and is not slowed down.
 _SETTLE_SECONDS: Final = 1.0
@@ -89,6 +89,8 @@ def serve(
     \b
       ready node=1 kafka=127.0.0.1:9092 http=127.0.0.1:9644 peers=127.0.0.1:9093
 
+    With several listeners, kafka= is the first, and listeners= behind peers= has all.
+
     These addresses are this machine's own. Others are for a network that you trust: what is said is
     not encrypted unless the listener is called SSL or SASL_SSL, clients are asked who they are only
     if there are users, and whoever reaches the address for other brokers can pose as one unless
@@ -147,7 +149,7 @@ async def _serve_until_stopped(settings: "BrokerSettings") -> None:
             http = broker.http_address or "none"
             print(
                 f"ready node={settings.node_id} kafka={broker.kafka_address} http={http}"
-                f" peers={broker.peer_address}",
+                f" peers={broker.peer_address}{_listeners(broker.listeners)}",
                 flush=True,
             )
             gc.freeze()
@@ -163,6 +165,13 @@ async def _serve_until_stopped(settings: "BrokerSettings") -> None:
             )
             await _settle_in()
             await trio.sleep_forever()
+
+
+def _listeners(listeners: "Mapping[str, Address]") -> str:
+    """Where there are several: what clients of one may speak is not what those of another do."""
+    if len(listeners) == 1:
+        return ""
+    return " listeners=" + ",".join(f"{name}://{where}" for name, where in listeners.items())
 
 
 async def _settle_in() -> None:

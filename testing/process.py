@@ -20,7 +20,9 @@ from typing import IO, Self
 
 from tidemark.protocol.errors import TidemarkError
 
-_READY = re.compile(r"^ready node=(\d+) kafka=(\S+) http=(\S+)(?: peers=(\S+))?$")
+_READY = re.compile(
+    r"^ready node=(\d+) kafka=(\S+) http=(\S+)(?: peers=(\S+))?(?: listeners=\S+)?$"
+)
 
 
 class BrokerDidNotStart(TidemarkError):

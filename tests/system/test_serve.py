@@ -19,7 +19,7 @@ from tidemark.testing.process import open_broker_process
 
 READY = re.compile(
     r"ready node=(\d+) kafka=127\.0\.0\.1:(\d+) http=(none|127\.0\.0\.1:\d+)"
-    r"(?: peers=127\.0\.0\.1:\d+)?\n"
+    r"(?: peers=127\.0\.0\.1:\d+)?(?: listeners=(\S+))?\n"
 )
 FREE_PORTS = ("--listen", "127.0.0.1:0", "--peer-listen", "127.0.0.1:0", "--http", "127.0.0.1:0")
 SECONDS = 30
@@ -82,6 +82,17 @@ def test_a_signal_stops_it_in_order(tmp_path: Path, number: signal.Signals) -> N
     assert "stopped" in log.splitlines()[-1]
     assert process.returncode == 0
     assert (tmp_path / "tidemark-data" / "state.db").exists()
+
+
+def test_of_several_listeners_the_ready_line_has_all(tmp_path: Path) -> None:
+    several = "PLAINTEXT://127.0.0.1:0,INSIDE://127.0.0.1:0"
+    map_ = "listener.security.protocol.map=PLAINTEXT:PLAINTEXT,INSIDE:PLAINTEXT"
+    with running(tmp_path, *FREE_PORTS, "--listen", several, "--set", map_) as (_, ready):
+        first, second = ready[4].split(",")
+        assert first == f"PLAINTEXT://127.0.0.1:{ready[2]}"
+        name, _, port = second.rpartition(":")
+        assert name == "INSIDE://127.0.0.1"
+        assert port not in ("0", ready[2])
 
 
 def test_a_broker_that_is_to_outlive_its_terminal_does(tmp_path: Path) -> None:

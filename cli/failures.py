@@ -16,6 +16,8 @@ FAILURE: Final = 1
 USAGE: Final = 2
 INTERRUPTED: Final = 128 + 2  # As the shell reports a command that SIGINT ended.
 BROKEN_PIPE: Final = 128 + 13  # And SIGPIPE: `tidemark consume … | head` ends this way.
+STANDARD_OUTPUT: Final = "standard output"
+"""What errors name in place of a file, where that cannot be written."""
 # What is left to say when a minute of asking again was in vain.
 _OF_A_CLUSTER_WITHOUT_MAJORITY: Final = frozenset(
     {
@@ -47,6 +49,8 @@ def report(error: BaseException, *, verbose: bool) -> int:
         case click.exceptions.NoArgsIsHelpError():
             cause.show()
             return USAGE
+        case OSError(filename=filename) if filename == STANDARD_OUTPUT:
+            _silence_standard_output()
     if verbose:
         traceback.print_exception(error)
     click.echo(f"tidemark: {one_line(cause)}", err=True)
@@ -122,7 +126,7 @@ def one_line(error: BaseException) -> str:
 
 
 def _silence_standard_output() -> None:
-    """Keep the interpreter's last flush from failing on the pipe a second time."""
+    """Keep the interpreter's last flush from failing a second time, and saying so."""
     # A test's stream is no real file; then nothing will be flushed to a pipe either.
     with suppress(OSError, ValueError):
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

@@ -11,16 +11,19 @@ import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from importlib import import_module
-from io import TextIOWrapper
+from io import BufferedWriter, FileIO, TextIOWrapper
 from pathlib import Path
-from typing import Final, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 import click
 from click.shell_completion import shell_complete
 
 from tidemark import __version__
-from tidemark.cli.failures import report
+from tidemark.cli.failures import STANDARD_OUTPUT, report
 from tidemark.cli.session import open_session, shared_options
+
+if TYPE_CHECKING:
+    from _typeshed import ReadableBuffer
 
 VERBOSE: Final = frozenset({"-v", "--verbose"})
 COMPLETION: Final = "_TIDEMARK_COMPLETE"
@@ -151,6 +154,7 @@ def cli(
 def main() -> None:
     """The console script: run, and leave with the command's exit status."""
     _open_closed_streams()
+    _name_standard_output()
     _escape_what_cannot_be_encoded()
     status = run(sys.argv[1:])
     # The interpreter looks for garbage once more when it ends; not through all that was imported.
@@ -167,6 +171,29 @@ def _open_closed_streams() -> None:
     for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
         if getattr(sys, name) is None:
             setattr(sys, name, open(os.devnull, mode, encoding="utf-8"))  # noqa: SIM115  # to the end
+
+
+class _StandardOutput(FileIO):
+    """Says of a write that fails that it was this one: a full disk here is not the broker's."""
+
+    def write(self, data: "ReadableBuffer") -> int:
+        try:
+            return super().write(data)
+        except OSError as error:
+            error.filename = STANDARD_OUTPUT
+            raise
+
+
+def _name_standard_output() -> None:
+    """Also where Python writes without a buffer, as in many a container."""
+    if isinstance(sys.stdout, TextIOWrapper) and sys.stdout is sys.__stdout__:
+        old, raw = sys.stdout, _StandardOutput(sys.stdout.fileno(), "wb", closefd=False)
+        sys.stdout = TextIOWrapper(
+            BufferedWriter(raw),
+            encoding=old.encoding,
+            errors=old.errors,
+            line_buffering=old.line_buffering,
+        )
 
 
 def _escape_what_cannot_be_encoded() -> None:

@@ -47,10 +47,5 @@ async def wait_reader_gone() -> None:
 def _write_all(data: bytes) -> None:
     stream = _unbuffered(sys.stdout.buffer)
     view = memoryview(data)
-    try:
-        while view:
-            view = view[stream.write(view) :]
-    except OSError as error:
-        # Or else a full disk here reads as if it were the broker's.
-        error.filename = "standard output"
-        raise
+    while view:
+        view = view[stream.write(view) :]

@@ -168,13 +168,20 @@ def test_closed_streams_are_empty_and_take_everything(
     assert (done.returncode, done.stderr) == (0, b"")
 
 
+@pytest.mark.parametrize(
+    "arguments", [["consume", "{topic}", "--exit"], ["topic", "list"], ["topic", "list", "--help"]]
+)
 def test_a_full_disk_behind_standard_output_is_not_taken_for_the_brokers(
-    tidemark_session: BlockingCluster, command: Command, topic: str
+    tidemark_session: BlockingCluster, command: Command, topic: str, arguments: list[str]
 ) -> None:
     command("produce", topic, stdin=b"x\n")
+    line = [each.format(topic=topic) for each in arguments]
+    # With it, nothing is left for the interpreter to write at its end.
+    buffered = {name: each for name, each in os.environ.items() if name != "PYTHONUNBUFFERED"}
     with Path("/dev/full").open("wb") as full:
         done = subprocess.run(
-            [*TIDEMARK, "consume", topic, "--exit", "--bootstrap", tidemark_session.bootstrap],
+            [*TIDEMARK, *line, "--bootstrap", tidemark_session.bootstrap],
+            env=buffered,
             stdout=full,
             stderr=subprocess.PIPE,
             check=False,

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from tidemark.broker.handlers.change import Change
-from tidemark.broker.metadata.config_resources import ConfigEntry, topic_entries
+from tidemark.broker.metadata.config_resources import ConfigEntry, topic_entries, unset_entries
 from tidemark.broker.metadata.rounds import deadline_of
 from tidemark.broker.metadata.topic import NewTopic, Topic
 from tidemark.broker.network.requests import RequestContext
@@ -103,12 +103,13 @@ def _refused(name: str, error: RequestError) -> CreatableTopicResult:
 
 
 def _success(node: Node, topic: Topic) -> CreatableTopicResult:
+    unset = unset_entries(node.topics.defaults)
     return CreatableTopicResult(
         name=topic.name,
         topic_id=topic.id,
         num_partitions=topic.partition_count,
         replication_factor=topic.replication_factor,
-        configs=[_config(entry) for entry in topic_entries(topic, node.topics.defaults)],
+        configs=[_config(entry) for entry in topic_entries(topic, unset)],
     )
 
 

@@ -10,6 +10,7 @@ from tidemark.broker.metadata.config_resources import (
     check_group,
     group_entries,
     topic_entries,
+    unset_entries,
 )
 from tidemark.broker.network.requests import RequestContext
 from tidemark.broker.node import Node
@@ -30,17 +31,33 @@ async def handle(
 ) -> DescribeConfigsResponse:
     steps, results = Steps(), list[DescribeConfigsResult]()
     named = attrgetter("resource_type", "resource_name")
+    shown = _Shown(node, request)
     for resource in distinct(request.resources, named):
-        results.append(_describe(node, resource, request))
+        results.append(_describe(node, resource, shown))
         await steps.did(1 + len(results[-1].configs))
     return DescribeConfigsResponse(results=results)
 
 
+class _Shown:
+    """What topics do not set is the same for all of them: it is made once for a request, as entries
+    and as results, and encoded once."""
+
+    def __init__(self, node: Node, request: DescribeConfigsRequest) -> None:
+        self._request = request
+        self.unset = unset_entries(node.topics.defaults)
+        self._of_unset = {name: _result(each, request) for name, each in self.unset.items()}
+
+    def result(self, entry: ConfigEntry) -> DescribeConfigsResourceResult:
+        if entry is self.unset.get(entry.name):
+            return self._of_unset[entry.name]
+        return _result(entry, self._request)
+
+
 def _describe(
-    node: Node, resource: DescribeConfigsResource, request: DescribeConfigsRequest
+    node: Node, resource: DescribeConfigsResource, shown: _Shown
 ) -> DescribeConfigsResult:
     try:
-        entries = _entries(node, resource)
+        entries = _entries(node, resource, shown)
     except RequestError as error:
         return DescribeConfigsResult(
             error_code=error.code,
@@ -53,18 +70,18 @@ def _describe(
     return DescribeConfigsResult(
         resource_type=resource.resource_type,
         resource_name=resource.resource_name,
-        configs=[_result(entry, request) for entry in entries if not keys or entry.name in keys],
+        configs=[shown.result(entry) for entry in entries if not keys or entry.name in keys],
     )
 
 
-def _entries(node: Node, resource: DescribeConfigsResource) -> list[ConfigEntry]:
+def _entries(node: Node, resource: DescribeConfigsResource, shown: _Shown) -> list[ConfigEntry]:
     match resource.resource_type:
         case ResourceType.TOPIC:
             topic = node.topics.get(resource.resource_name)
             if topic is None:
                 node.topics.check_name(resource.resource_name)
                 raise RequestError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
-            return topic_entries(topic, node.topics.defaults)
+            return topic_entries(topic, shown.unset)
         case ResourceType.BROKER:
             check_broker(node, resource.resource_name)
             defaults = node.topics.defaults

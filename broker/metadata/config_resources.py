@@ -11,7 +11,7 @@ from tidemark.broker.config import SETTINGS, BrokerSettings
 from tidemark.broker.config.kinds import as_text
 from tidemark.broker.metadata.config_source import ConfigSource
 from tidemark.broker.metadata.topic import Topic
-from tidemark.broker.metadata.topic_defaults import Layer, TopicDefaults
+from tidemark.broker.metadata.topic_defaults import TopicDefaults
 from tidemark.partitions.state_machines.config_table import ConfigType, Setting
 from tidemark.partitions.state_machines.group_configs import GROUP_SETTINGS
 from tidemark.partitions.state_machines.topic_configs import TOPIC_SETTINGS
@@ -50,16 +50,22 @@ class ConfigEntry:
     is_secret: bool = False
 
 
-def topic_entries(topic: Topic, defaults: TopicDefaults) -> list[ConfigEntry]:
-    """All configs of a topic: its own values, else those that brokers have, else ours."""
-    own = Layer(ConfigSource.TOPIC, topic.overrides)
-    entries = []
-    for name, row in TOPIC_SETTINGS.items():
-        synonyms = _default_synonyms(row, defaults)
-        if name in own.values:
-            synonyms.insert(0, Synonym(name=name, value=own.values[name], source=own.source))
-        entries.append(_entry(name, row, synonyms))
-    return entries
+def unset_entries(defaults: TopicDefaults) -> dict[str, ConfigEntry]:
+    """All configs of a topic that sets none itself: as brokers have them, else ours."""
+    return {
+        name: _entry(name, row, _default_synonyms(row, defaults))
+        for name, row in TOPIC_SETTINGS.items()
+    }
+
+
+def topic_entries(topic: Topic, unset: Mapping[str, ConfigEntry]) -> list[ConfigEntry]:
+    """All configs of a topic: its own values, and the very entries that are `unset` for the rest,
+    which thousands of topics have alike."""
+    entries = dict(unset)
+    for name, value in topic.overrides.items():
+        own = Synonym(name=name, value=value, source=ConfigSource.TOPIC)
+        entries[name] = _entry(name, TOPIC_SETTINGS[name], [own, *unset[name].synonyms])
+    return list(entries.values())
 
 
 def check_group(name: str) -> None:

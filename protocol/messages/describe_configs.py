@@ -94,7 +94,8 @@ class DescribeConfigsResult(Struct):
     resource_type: int = wire(INT8, "The kind of resource: 2 a topic, 4 a broker.")
     resource_name: str = wire(STRING, "The topic's name, or the broker's number.")
     configs: Sequence[DescribeConfigsResourceResult] = wire(
-        array(DescribeConfigsResourceResult), "Its configs, with those that hold their defaults."
+        array(DescribeConfigsResourceResult, repeats=True),
+        "Its configs, with those that hold their defaults.",
     )
 
 

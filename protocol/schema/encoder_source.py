@@ -8,18 +8,18 @@ because what comes around them (a header, a slice of a file) is not known here.
 from collections.abc import Callable
 from struct import Struct as Packer
 from struct import pack
-from typing import Any, NoReturn
+from typing import Any
 
-from tidemark.protocol.errors import MalformedMessage
-from tidemark.protocol.primitives import (
-    STRING_BYTES_MAX,
-    Chunk,
-    Writer,
-    encode_uvarint,
-    refuse_string,
-)
-from tidemark.protocol.schema.constructs import TaggedFields, struct_construct
+from tidemark.protocol.primitives import encode_uvarint
+from tidemark.protocol.schema.constructs import struct_construct
 from tidemark.protocol.schema.declaration import Message, Struct, WireField
+from tidemark.protocol.schema.encoder_calls import (
+    UVARINTS,
+    encode_string_length,
+    unsayable,
+    unsayable_null,
+    write_tags,
+)
 from tidemark.protocol.schema.wire_types import (
     BYTES,
     STRING,
@@ -37,6 +37,8 @@ def encoder_source(cls: type[Message], version: int) -> Source:
     writer = _EncoderWriter(version, flexible=cls.is_flexible(version))
     writer.source.line("out = []")
     writer.source.line("append = out.append")
+    if _has_repeats(cls):
+        writer.source.line("encoded = {}")
     writer.write_struct(cls, "message")
     writer.flush()
     writer.source.line("return out")
@@ -77,7 +79,7 @@ class _EncoderWriter:
     def _write_default_check(self, field: WireField, value: str) -> None:
         source = self.source
         with source.block(f"if {self._differs(field, value)}:"):
-            source.line(f"{source.constant('unsayable', _unsayable)}({value}, {field.name!r})")
+            source.line(f"{source.constant('unsayable', unsayable)}({value}, {field.name!r})")
 
     def _differs(self, field: WireField, value: str) -> str:
         """An expression that is true if the field does not hold its default."""
@@ -101,7 +103,7 @@ class _EncoderWriter:
         any_differs = " or ".join(f"({self._differs(field, value)})" for field in fields)
         with source.block(f"if {any_differs}:"):
             tagged = struct_construct(struct, self._version, flexible=True).tagged
-            write = source.constant("write_tags", _write_tags)
+            write = source.constant("write_tags", write_tags)
             source.line(f"{write}({source.constant('tagged', tagged)}, {value}, out)")
         with source.block("else:"):
             source.line(r"append(b'\0')")
@@ -129,7 +131,7 @@ class _EncoderWriter:
         if not nullable and field.type != UUID16:
             with source.block(f"if {name} is None:"):
                 if field.null_as is None:
-                    source.line(f"{source.constant('unsayable_null', _unsayable_null)}()")
+                    source.line(f"{source.constant('unsayable_null', unsayable_null)}()")
                 else:
                     source.line(f"{name} = {source.constant('null_as', field.null_as)}")
         self._write_value(field.type, name, nullable=nullable)
@@ -141,8 +143,8 @@ class _EncoderWriter:
                 self._run.append((format, value))
             case Nested(struct=struct):
                 self.write_struct(struct, value)
-            case Array(element=element):
-                self._write_array(element, value, nullable=nullable)
+            case Array(element=element, repeats=repeats):
+                self._write_array(element, value, nullable=nullable, repeats=repeats)
             case _ if wire_type == UUID16:
                 self._run.append(("16s", f"{value}.bytes"))
             case _ if wire_type == STRING:
@@ -177,7 +179,9 @@ class _EncoderWriter:
         self._write_length(length, classic_format, is_string=classic_format == "h")
         return content
 
-    def _write_array(self, element: WireType[Any], value: str, *, nullable: bool) -> None:
+    def _write_array(
+        self, element: WireType[Any], value: str, *, nullable: bool, repeats: bool
+    ) -> None:
         # Any: an array may hold any wire type
         source = self.source
         length = source.fresh("n")
@@ -192,8 +196,23 @@ class _EncoderWriter:
             return
         item = source.fresh("e")
         with source.block(f"for {item} in {elements}:"):
-            self._write_value(element, item)
-            self.flush()
+            if repeats:
+                self._write_once(element, item)
+            else:
+                self._write_value(element, item)
+                self.flush()
+
+    def _write_once(self, element: WireType[Any], item: str) -> None:  # Any: as above
+        """By identity: until the message is encoded, it holds all of them."""
+        source = self.source
+        with source.block(f"if id({item}) in encoded:"):
+            source.line(f"append(encoded[id({item})])")
+            source.line("continue")
+        start = source.fresh("s")
+        source.line(f"{start} = len(out)")
+        self._write_value(element, item)
+        self.flush()
+        source.line(f"encoded[id({item})] = b''.join(out[{start}:])")
 
     def _write_length(self, length: str, classic_format: str, *, is_string: bool = False) -> None:
         """Encode a length or a count, -1 for null."""
@@ -202,31 +221,15 @@ class _EncoderWriter:
             self.flush()
             return
         self.flush()
-        uvarint = self.source.constant("uvarint", _UVARINTS)
-        encode = _encode_string_length if is_string else encode_uvarint
+        uvarint = self.source.constant("uvarint", UVARINTS)
+        encode = encode_string_length if is_string else encode_uvarint
         more = self.source.constant(encode.__name__, encode)
         self.source.line(f"append({uvarint}[{length}] if {length} < 127 else {more}({length} + 1))")
 
 
-_UVARINTS = [bytes((length + 1,)) for length in range(127)] + [b"\x00"]
-"""Compact lengths of one byte, by length; the last, which is also at -1, is null."""
-
-
-def _encode_string_length(length_and_one: int) -> bytes:
-    if length_and_one > STRING_BYTES_MAX + 1:
-        refuse_string(length_and_one - 1)
-    return encode_uvarint(length_and_one)
-
-
-def _unsayable(struct: Struct, name: str) -> NoReturn:
-    raise MalformedMessage(f"{type(struct).__name__}.{name} is set, and this version cannot say it")
-
-
-def _unsayable_null() -> NoReturn:
-    raise MalformedMessage("a null where this version must have a value")
-
-
-def _write_tags(known: TaggedFields, struct: Struct, out: list[Chunk]) -> None:
-    writer = Writer()
-    known._build(struct, writer, None, "")
-    out += writer.chunks
+def _has_repeats(struct: type[Struct]) -> bool:
+    arrays = [each.type for each in struct.wire_fields if isinstance(each.type, Array)]
+    return any(
+        each.repeats or (isinstance(each.element, Nested) and _has_repeats(each.element.struct))
+        for each in arrays
+    )

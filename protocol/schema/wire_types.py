@@ -37,6 +37,8 @@ class Array(WireType[Sequence[T]]):
     """A count and that many elements. Decodes to a tuple; any sequence can be encoded."""
 
     element: WireType[T]
+    repeats: bool = False
+    """Whether the same objects are in many arrays of a message: each is encoded once."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,10 +63,10 @@ RECORDS: Final[WireType[bytes | memoryview]] = WireType("records")
 """Record batches: decoded to a view of the input, never copied."""
 
 
-def array(element: WireType[T] | type[T]) -> WireType[Sequence[T]]:
-    """An array of a simple type or of structs."""
+def array(element: WireType[T] | type[T], *, repeats: bool = False) -> WireType[Sequence[T]]:
+    """An array of a simple type or of structs; see `Array.repeats`."""
     inner: WireType[Any] = element if isinstance(element, WireType) else nested(element)  # Any: T
-    return Array(f"array of {inner.name}", inner)
+    return Array(f"array of {inner.name}", inner, repeats)
 
 
 def nested(struct: type[T]) -> WireType[T]:

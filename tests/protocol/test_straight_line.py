@@ -1,11 +1,18 @@
 """The generated codecs say exactly what construct says."""
 
+from dataclasses import replace
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.protocol.values import A_FEW, MESSAGES, RandomValues, random_values, versions_of
 from tidemark.protocol.errors import MalformedMessage
+from tidemark.protocol.messages.describe_configs import (
+    DescribeConfigsResourceResult,
+    DescribeConfigsResponse,
+    DescribeConfigsResult,
+)
 from tidemark.protocol.schema.construct_codec import ConstructCodec
 from tidemark.protocol.schema.declaration import Message
 from tidemark.protocol.schema.straight_line import StraightLineCodec
@@ -83,3 +90,24 @@ ANY_BYTES = [
     if cls.__name__.startswith(("Fetch", "Produce", "ListOffsets"))
     for version in (cls.first_version, cls.last_version)
 ]
+
+
+@pytest.mark.parametrize("version", versions_of(DescribeConfigsResponse))
+def test_what_repeats_is_encoded_once_and_said_each_time(version: int) -> None:
+    first, second = (
+        DescribeConfigsResourceResult(
+            name=name, value="1", read_only=False, is_sensitive=False, synonyms=()
+        )
+        for name in ("first", "second")
+    )
+    other = replace(second, value="2")
+    results = [
+        DescribeConfigsResult(resource_type=2, resource_name=topic, configs=configs)
+        for topic, configs in (("a", (first, second)), ("b", (first, other)), ("c", (second,)))
+    ]
+    message = DescribeConfigsResponse(results=results)
+    BothCodecs(DescribeConfigsResponse, version).encode(message)
+    chunks = StraightLineCodec(DescribeConfigsResponse, version).encode(message)
+    of_first = [chunk for chunk in chunks if isinstance(chunk, bytes) and b"first" in chunk]
+    assert len(of_first) == 2
+    assert of_first[0] == b"first" != of_first[1], "the second time it is one piece"

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from tests.broker.handlers.asking import ask
-from tests.broker.nodes import open_node
+from tests.broker.nodes import context, open_node
 from tidemark.broker.config import SETTINGS, User
 from tidemark.broker.handlers import alter_configs, describe_configs, incremental_alter_configs
 from tidemark.broker.metadata.topic import NewTopic
@@ -82,6 +82,24 @@ async def test_trap_m10_synonyms_say_what_a_config_falls_back_to(tmp_path: Path)
         assert config.config_type == 5
         terse = by_name(await describe(node, TOPIC, "waves", explained=False))["retention.ms"]
         assert (list(terse.synonyms), terse.documentation) == ([], None)
+
+
+async def test_what_topics_do_not_set_is_made_once_for_all_of_them(tmp_path: Path) -> None:
+    async with open_node(tmp_path) as node:
+        await node.topics.create(NewTopic(name="a"))
+        await node.topics.create(NewTopic(name="b", configs={"retention.ms": "5"}))
+        request = DescribeConfigsRequest(
+            resources=[
+                DescribeConfigsResource(
+                    resource_type=TOPIC, resource_name=name, configuration_keys=None
+                )
+                for name in ("a", "b")
+            ]
+        )
+        response = await describe_configs.handle(node, request, context(4))
+        first, second = map(by_name, response.results)
+        different = {name for name in first if first[name] is not second[name]}
+        assert different == {"retention.ms"}
 
 
 async def test_trap_m10_only_the_configs_asked_for_are_listed(tmp_path: Path) -> None:

@@ -101,11 +101,17 @@ class Gathering:
         """The same, once all leaders have told what they lead and all brokers how their disks are,
         or a few seconds have passed: soon after the lead of the metadata, or of partitions, has
         changed."""
+        return await self._gather_until(lambda found: not self._unheard and _have_all_told(found))
+
+    async def gather_told(self) -> Snapshot:
+        """The same, but for partitions whose lead has changed a moment ago: for who looks again and
+        again while leaders move."""
+        return await self._gather_until(_have_all_told)
+
+    async def _gather_until(self, is_enough: Callable[[Snapshot], bool]) -> Snapshot:
         snapshot = await self.gather()
         with trio.move_on_after(_PATIENCE_SECONDS):
-            while self._unheard or any(
-                broker.is_alive and not broker.has_told for broker in snapshot.brokers
-            ):
+            while not is_enough(snapshot):
                 await trio.sleep(_LOOK_SECONDS)
                 snapshot = await self.gather()
         return snapshot
@@ -223,6 +229,10 @@ class Gathering:
         """The metadata's own group; None if it is not led here."""
         quorum = self._brokers.quorum(CLUSTER_KEY)
         return None if quorum is None else _of_quorum(quorum, self._brokers)
+
+
+def _have_all_told(snapshot: Snapshot) -> bool:
+    return all(broker.has_told for broker in snapshot.brokers if broker.is_alive)
 
 
 def _group(partition: TopicPartition, seen: _Seen) -> Group:

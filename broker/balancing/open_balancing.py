@@ -69,7 +69,7 @@ class Balancing:
     ) -> tuple[list[Description], int]:
         """These brokers, or all, and the time by the clock of `Broker.up_since_ms`. Raises
         `RequestError` for one that is not there."""
-        snapshot = await self.gathering.gather()
+        snapshot = await self.gathering.gather_told()
         rules, progress = self.balancer.rules, self.balancer.progress
         found = await trio.to_thread.run_sync(describe, snapshot, controller, rules, progress)
         known = {each.broker.node_id for each in found}

@@ -95,6 +95,44 @@ async def test_it_sees_what_one_sees_who_looks_at_all(seed: int, autojump_clock:
             assert seen == await seen_at_first_sight(world)
 
 
+def another_epoch(world: World) -> None:
+    """Whoever led the metadata, leads them anew."""
+    world.reports._be_in(None)
+
+
+async def test_who_asks_behind_a_new_leader_of_the_metadata_waits_for_what_all_have_to_tell(
+    autojump_clock: MockClock,
+) -> None:
+    async with open_world(*VOTERS) as world:
+        await world.add_topic("t", [VOTERS], leader=2)
+        another_epoch(world)
+        (topic,) = world.state.topics.values()
+
+        async def tell() -> None:
+            for number in VOTERS:
+                await trio.sleep(0.5)
+                world.fill_disk(number, is_full=False)
+                if number == 2:
+                    world.tell(PartitionKey(topic.id, 0), VOTERS, size=1000)
+
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(tell)
+            began = trio.current_time()
+            (group,) = (await world.gathering.gather_told()).groups
+            assert group.size_bytes == 1000
+            assert 1.5 <= trio.current_time() - began < 2
+        # One that does not tell is not waited for for ever, and one that is dead not at all.
+        another_epoch(world)
+        world.set_alive(3, False)
+        world.fill_disk(1, is_full=False)
+        began = trio.current_time()
+        await world.gathering.gather_told()
+        assert trio.current_time() - began == pytest.approx(5)
+        world.fill_disk(2, is_full=False)
+        await world.gathering.gather_told()
+        assert trio.current_time() - began == pytest.approx(5)
+
+
 async def test_a_leader_that_has_just_begun_to_measure_carries_what_the_one_before_it_did(
     autojump_clock: MockClock,
 ) -> None:

@@ -7,6 +7,7 @@ fast as cramjam's to read and twice as fast to write.
 
 import struct
 import zlib
+from mmap import MAP_ANONYMOUS, MAP_PRIVATE, mmap
 from typing import Final
 
 import cramjam
@@ -135,16 +136,19 @@ def _decompress_snappy_block(data: memoryview, bytes_max: int) -> bytes:
 
 
 def _decompress_lz4(data: memoryview, bytes_max: int) -> bytes:
-    # The pages of a large zeroed bytearray are not resident until the decoder writes to them.
-    room = len(data) * _LZ4_RATIO_MAX
-    out = bytearray(min(room, bytes_max))
+    # Frames hardly ever say how long they are, so there is room for the most. It is mapped: a
+    # bytearray is filled with zeros, 30 MB of them for a batch of 120 KB, and a mapping's pages are
+    # there once the decoder writes to them. There is no empty mapping.
+    most = len(data) * _LZ4_RATIO_MAX
+    room = min(most, bytes_max)
+    out = memoryview(mmap(-1, max(room, 1), flags=MAP_PRIVATE | MAP_ANONYMOUS))
     try:
-        length = cramjam.lz4.decompress_into(data, out)
+        length = cramjam.lz4.decompress_into(data, out[:room])
     except cramjam.DecompressionError as error:
-        if room > bytes_max and "whole buffer" in str(error):
+        if most > bytes_max and "whole buffer" in str(error):
             raise _TooLarge from None
         raise
-    return bytes(memoryview(out)[:length])
+    return bytes(out[:length])
 
 
 def _decompress_zstd(data: memoryview, bytes_max: int) -> bytes:

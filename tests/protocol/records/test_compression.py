@@ -1,4 +1,6 @@
 import gzip
+import random
+import resource
 import struct
 import time
 import tracemalloc
@@ -63,6 +65,15 @@ def test_lz4_frames_have_independent_blocks() -> None:
     frame = compress(Compression.LZ4, bytes(200_000))
     assert frame[:4] == b"\x04\x22\x4d\x18"
     assert frame[4] & 0x20, "KIP-57: Kafka's reader refuses linked blocks"
+
+
+def test_memory_is_touched_for_what_a_frame_holds_not_for_what_it_could() -> None:
+    data = random.Random(1).randbytes(MB)
+    frame = compress(Compression.LZ4, data)
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_minflt
+    assert decompress(Compression.LZ4, frame, bytes_max=128 * MB) == data
+    pages = resource.getrusage(resource.RUSAGE_SELF).ru_minflt - before
+    assert pages * resource.getpagesize() < 8 * MB
 
 
 def test_zstd_without_a_content_size_is_read() -> None:

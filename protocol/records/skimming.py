@@ -19,12 +19,15 @@ from tidemark.protocol.records.records import records_section
 from tidemark.protocol.records.varints import read_varint
 from tidemark.protocol.types import BytesLike, Offset
 
+KEYLESS_MAX: Final = 100
+"""So many records without a key are told apart. A few bytes that are compressed hold a million, and
+the answer to who sent them would name each."""
 _NULL: Final = -1
 
 
 def keyless(data: BytesLike, header: BatchHeader, at: int = 0) -> list[int]:
-    """Which records of the batch at `at` have no key, by their places in it. Raises
-    `CorruptBatch`."""
+    """Which records of the batch at `at` have no key, by their places in it: the first
+    `KEYLESS_MAX` of them, behind which it does not look. Raises `CorruptBatch`."""
     section = _section(data, header, at)
     try:
         return _keyless(section, header)
@@ -81,6 +84,8 @@ def _keyless(data: bytes, header: BatchHeader) -> list[int]:
             has_key, at = _skip(data, at)
             if not has_key:
                 found.append(index)
+                if len(found) == KEYLESS_MAX:
+                    return found
         byte = data[at]
         if byte < 0x80 and not byte & 1:
             at += 1 + (byte >> 1)

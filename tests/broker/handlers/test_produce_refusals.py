@@ -149,6 +149,15 @@ async def test_p12_keyless_records_of_a_compacted_topic_are_named(tmp_path: Path
         assert keyed.error_code == ErrorCode.NONE
 
 
+async def test_of_many_keyless_records_a_few_are_named(tmp_path: Path) -> None:
+    async with open_node(tmp_path) as node:
+        await new_topic(node, cleanup_policy="compact")
+        count = 50_000
+        refused = await produce(node, request(batch(*[b"v"] * count, compression=Compression.ZSTD)))
+        assert refused.error_code == ErrorCode.INVALID_RECORD
+        assert [each.batch_index for each in refused.record_errors] == list(range(100))
+
+
 async def test_a_batch_of_millions_of_records_is_not_looked_into_for_keys(tmp_path: Path) -> None:
     async with open_node(tmp_path) as node:
         replica = await new_topic(node, cleanup_policy="compact")

@@ -19,6 +19,7 @@ from tidemark.partitions.storage.timestamps import (
     Look,
     Search,
     TimestampAndOffset,
+    Unreadable,
 )
 from tidemark.protocol.errors import CorruptBatch, ErrorCode, RequestError
 from tidemark.protocol.messages.list_offsets import (
@@ -147,6 +148,8 @@ async def _look_into(
             while search.take(look, records, _RECORDS_AT_ONCE):
                 _check_is_there(session)
                 await trio.lowlevel.checkpoint()
+        except Unreadable:
+            search.take_whole(look)
         except CorruptBatch as error:
             raise replica.not_searchable(error) from error
 

@@ -1,7 +1,9 @@
 """Looking for records by their timestamps: the index finds a batch, the batch is opened.
 
 A batch's header states the largest timestamp of its records. It is the producer's word; one that
-overstates it costs a look into the batch, one that understates it hides its records from here.
+overstates it costs a look into the batch, one that understates it hides its records from here. What
+is in a batch is its word, too. Where that cannot be read here (garbage, or more than is inflated),
+the header is all there is to go by: the batch counts as one, from its first offset on.
 
 A look may take seconds, for a batch of a megabyte may hold a million records, and there may be many
 whose headers overstate. So a search goes in steps: its owner asks for the next batch, opens it and
@@ -16,7 +18,8 @@ from itertools import chain, islice
 from typing import Final, NamedTuple
 
 from tidemark.partitions.storage.segment import Segment
-from tidemark.protocol.records.header import BatchHeader
+from tidemark.protocol.errors import CorruptBatch
+from tidemark.protocol.records.header import BatchHeader, check_crc
 from tidemark.protocol.records.skimming import times
 from tidemark.protocol.types import NO_TIMESTAMP_MS, Offset
 
@@ -31,6 +34,10 @@ class TimestampAndOffset(NamedTuple):
     offset: Offset
 
 
+class Unreadable(Exception):
+    """A batch is as it was sent, but its records cannot be made out."""
+
+
 class Look(NamedTuple):
     """A batch that has to be looked into, and which of its records count."""
 
@@ -40,13 +47,29 @@ class Look(NamedTuple):
     end: Offset
 
     def open(self) -> Iterator[tuple[int, Offset]]:
-        """Its records' times and offsets. On any thread; raises `CorruptBatch`, as does going on.
+        """Its records' times and offsets. On any thread; raises `CorruptBatch` for one that is
+        damaged, and `Unreadable`, as does going on.
 
         The first step decompresses: up to 128 MiB, and without holding up other threads.
         """
-        records = times(self.data, self.header)
+        check_crc(self.data, self.header)
+        records = self._records()
         first = next(records, None)
         return iter(()) if first is None else chain((first,), records)
+
+    def _records(self) -> Iterator[tuple[int, Offset]]:
+        try:
+            yield from times(self.data, self.header)
+        except CorruptBatch as error:
+            raise Unreadable from error
+
+    @property
+    def whole(self) -> TimestampAndOffset:
+        """What stands for its records where they cannot be made out: whoever reads from there on
+        misses none."""
+        return TimestampAndOffset(
+            self.header.max_timestamp, max(self.header.base_offset, self.start)
+        )
 
 
 class Search:
@@ -65,6 +88,10 @@ class Search:
 
     def take(self, look: Look, records: Iterator[tuple[int, Offset]], count: int) -> bool:
         """Look at so many more records of a batch; whether there may be more to look at."""
+        raise NotImplementedError
+
+    def take_whole(self, look: Look) -> None:
+        """Go by what the batch's header states: it is `Unreadable`."""
         raise NotImplementedError
 
     def _segments_from(
@@ -120,6 +147,9 @@ class FirstSince(Search):
             self._at = look.header.next_offset
         return taken == count
 
+    def take_whole(self, look: Look) -> None:
+        self.found, self.is_over = look.whole, True
+
 
 class Largest(Search):
     """The first of the records that have the largest timestamp.
@@ -156,6 +186,10 @@ class Largest(Search):
             if timestamp_ms > self._found_ms and look.start <= offset < look.end:
                 self.found = TimestampAndOffset(timestamp_ms, offset)
         return taken == count
+
+    def take_whole(self, look: Look) -> None:
+        if look.header.max_timestamp > self._found_ms:
+            self.found = look.whole
 
     @property
     def _found_ms(self) -> int:

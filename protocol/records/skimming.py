@@ -23,12 +23,15 @@ KEYLESS_MAX: Final = 100
 """So many records without a key are told apart. A few bytes that are compressed hold a million, and
 the answer to who sent them would name each."""
 _NULL: Final = -1
+_TIME_MIN: Final = -(2**63)
+_TIME_MAX: Final = 2**63 - 1
 
 
 def keyless(data: BytesLike, header: BatchHeader, at: int = 0) -> list[int]:
     """Which records of the batch at `at` have no key, by their places in it: the first
     `KEYLESS_MAX` of them, behind which it does not look. Raises `CorruptBatch`."""
-    section = _section(data, header, at)
+    check_crc(data, header, at)
+    section = records_section(data, header, at, bytes_max=DECOMPRESSED_BYTES_MAX)
     try:
         return _keyless(section, header)
     except (IndexError, ValueError) as error:
@@ -37,17 +40,13 @@ def keyless(data: BytesLike, header: BatchHeader, at: int = 0) -> list[int]:
 
 def times(data: BytesLike, header: BatchHeader, at: int = 0) -> Iterator[tuple[int, Offset]]:
     """When each record of the batch at `at` was made, in ms, and its offset. Raises `CorruptBatch`
-    when it comes to what is none."""
-    section = _section(data, header, at)
+    when it comes to what is none, or is of no time that an answer could state. The CRC has been
+    checked."""
+    section = records_section(data, header, at, bytes_max=DECOMPRESSED_BYTES_MAX)
     try:
         yield from _times(section, header)
     except (IndexError, ValueError) as error:
         raise CorruptBatch(at, f"its records do not parse: {error}") from error
-
-
-def _section(data: BytesLike, header: BatchHeader, at: int) -> bytes:
-    check_crc(data, header, at)
-    return records_section(data, header, at, bytes_max=DECOMPRESSED_BYTES_MAX)
 
 
 def _keyless(data: bytes, header: BatchHeader) -> list[int]:
@@ -144,6 +143,8 @@ def _times(data: bytes, header: BatchHeader) -> Iterator[tuple[int, Offset]]:
         if not 0 <= offset_delta <= last_offset_delta:
             raise ValueError(f"offset delta {offset_delta} of {last_offset_delta}")
         timestamp = base_timestamp + delta if append_time is None else append_time
+        if not _TIME_MIN <= timestamp <= _TIME_MAX:
+            raise ValueError(f"timestamp {timestamp}")
         yield timestamp, Offset(base_offset + offset_delta)
         at = end
     if at != size:

@@ -45,8 +45,9 @@ from tidemark.protocol.messages.offset_for_leader_epoch import (
     OffsetForLeaderPartition,
     OffsetForLeaderTopic,
 )
-from tidemark.protocol.records.compression import Compression
-from tidemark.protocol.records.records import Record, encode_batch
+from tidemark.protocol.records.compression import Compression, compress
+from tidemark.protocol.records.header import build_batch, read_header
+from tidemark.protocol.records.records import Record, encode_batch, encode_section
 from tidemark.protocol.registry import APIS
 from tidemark.protocol.types import Offset
 
@@ -171,6 +172,54 @@ async def test_l3_the_largest_timestamp_is_a_records_and_not_the_last_one_of_a_b
         await fill(node, [base, base + 90, base + 10], [base + 5], compression=Compression.NONE)
         found = await offset(node, list_offsets.MAX_TIMESTAMP)
         assert (found.offset, found.timestamp) == (1, base + 90)
+
+
+@pytest.mark.parametrize(
+    ("section", "codec", "first_ms"),
+    [
+        (b"\xff" * 60, Compression.NONE, 0),
+        (compress(Compression.GZIP, b"") * 2, Compression.GZIP, 0),
+        (
+            encode_section([Record(timestamp_ms=-5)], base_timestamp=0),
+            Compression.NONE,
+            -(2**63),
+        ),
+    ],
+    ids=["garbage", "what is not inflated", "a time that no answer could state"],
+)
+async def test_a_batch_whose_records_cannot_be_made_out_is_found_as_a_whole(
+    tmp_path: Path, section: bytes, codec: Compression, first_ms: int
+) -> None:
+    async with open_node(tmp_path) as node:
+        base = now_ms() - 10_000
+        await fill(node, [base], compression=Compression.NONE)
+        sent = read_header(encode_batch([Record(timestamp_ms=base + 20)]))
+        odd = build_batch(section, sent._replace(attributes=codec, base_timestamp=first_ms))
+        assert (await produce(node, request(odd))).error_code == ErrorCode.NONE
+        await produce(node, request(encode_batch([Record(timestamp_ms=base + 10)])))
+        for time_ms, expected in [
+            (base, (base, 0)),
+            (base + 1, (base + 20, 1)),
+            (base + 21, (-1, -1)),
+            (list_offsets.MAX_TIMESTAMP, (base + 20, 1)),
+        ]:
+            found = await offset(node, time_ms)
+            assert (found.error_code, found.timestamp, found.offset) == (0, *expected)
+
+
+def damage(segment: Path) -> None:
+    """Flip a bit of the first batch's records."""
+    stored = bytearray(segment.read_bytes())
+    stored[read_header(stored).size_bytes - 1] ^= 1
+    segment.write_bytes(stored)
+
+
+async def test_a_lookup_in_a_batch_that_is_damaged_is_refused(tmp_path: Path) -> None:
+    async with open_node(tmp_path) as node:
+        await fill(node, [now_ms()], compression=Compression.NONE)
+        damage(tmp_path / "t-0" / f"{0:020}.log")
+        found = await offset(node, list_offsets.MAX_TIMESTAMP)
+        assert found.error_code == ErrorCode.KAFKA_STORAGE_ERROR
 
 
 async def test_an_offset_comes_with_the_epoch_of_its_record(tmp_path: Path) -> None:

@@ -50,7 +50,8 @@ def test_who_looks_for_keys_refuses_what_is_refused_when_it_is_decoded(
             keyless(batch, header)
     else:
         assert keyless(batch, header) == [i for i, r in enumerate(decoded) if r.key is None]
-        assert list(times(batch, header)) == [(r.timestamp_ms, r.offset) for r in decoded]
+        if all(-(2**63) <= r.timestamp_ms < 2**63 for r in decoded):
+            assert list(times(batch, header)) == [(r.timestamp_ms, r.offset) for r in decoded]
 
 
 @given(data=st.binary(max_size=200), count=st.integers(1, 40))

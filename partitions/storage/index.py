@@ -179,7 +179,7 @@ class GrowingIndex:
         # Time entries are made together with offset entries, for no later batch than theirs.
         kept_time = bisect_right(self._time_offsets, self._offsets[-1]) if kept else 0
         del self._timestamps[kept_time:], self._time_offsets[kept_time:]
-        self.largest = self.earlier(sys.maxsize)
+        self.largest = self._time_entry(len(self._timestamps) - 1)
         self._unindexed_bytes = 0
         return self._positions[-1] if kept else 0
 
@@ -214,7 +214,7 @@ class GrowingIndex:
         for timestamp_ms, offset in TIME_ENTRY.iter_unpack(times):
             decoded._timestamps.append(timestamp_ms)
             decoded._time_offsets.append(offset)
-        decoded.largest = decoded.earlier(sys.maxsize)
+        decoded.largest = decoded._time_entry(len(decoded._timestamps) - 1)
         decoded.read_before = Offset(base_offset + RELATIVE_OFFSET_MAX)
         return decoded
 

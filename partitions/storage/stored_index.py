@@ -47,7 +47,8 @@ class StoredIndex:
         self._time_count, times_rest = divmod(open_times().size(), TIME_ENTRY_BYTES)
         if rest or times_rest:
             raise ValueError("an index file ends within an entry")
-        self.largest = self.earlier(sys.maxsize)
+        last = self._time_count - 1
+        self.largest = self._time_entry(open_times(), last) if last >= 0 else None
 
     def floor(self, offset: Offset) -> Entry | None:
         """The last entry for a batch that ends at or before `offset`."""

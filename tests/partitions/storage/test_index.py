@@ -108,6 +108,15 @@ def test_records_without_timestamps_have_no_time_entries() -> None:
     assert (index.largest, index.encode_times()) == (None, b"")
 
 
+def test_the_largest_of_all_timestamps_is_known_to_an_index_that_is_read() -> None:
+    index = indexed([(1, 600, 5), (1, 600, 2**63 - 1), (1, 600, 6)], interval_bytes=500)
+    read = GrowingIndex.decode(index.base_offset, 500, index.encode(), index.encode_times())
+    assert index.largest == (2**63 - 1, 101)
+    assert read.largest == stored(index).largest == index.largest
+    read.rewind(Offset(103))
+    assert read.largest == index.largest
+
+
 @given(batches_strategy)
 def test_an_offset_lookup_never_overshoots(batches: Batches) -> None:
     growing = indexed(batches)

@@ -5,8 +5,11 @@ is looked at ends what may be compacted: so nothing at or above the last stable 
 the partition's own table of transactions says.
 """
 
+from bisect import bisect_right
 from collections.abc import Iterator
 from dataclasses import field
+from operator import itemgetter
+from typing import Final
 
 from tidemark.partitions.storage.compaction.job import Job
 from tidemark.partitions.storage.compaction.reading import segment_path
@@ -18,6 +21,8 @@ from tidemark.protocol.records.header import BatchHeader
 from tidemark.protocol.types import Offset, ProducerId
 from tidemark.protocol.values import dataclass
 
+_marker_of: Final = itemgetter(1)
+
 
 @dataclass(slots=True)
 class Survey:
@@ -26,7 +31,8 @@ class Survey:
     end_offset: Offset
     """Below it every transaction has its marker."""
     aborted: dict[ProducerId, list[tuple[Offset, Offset]]] = field(default_factory=dict)
-    """For each producer, from where to which marker a transaction reached that was given up."""
+    """For each producer, from where to which marker a transaction reached that was given up, in
+    their order. Their markers stay in the log, so these may be many."""
     commits: set[Offset] = field(default_factory=set)
     """The markers of those that were committed."""
     last_batch: dict[ProducerId, Offset] = field(default_factory=dict)
@@ -36,10 +42,10 @@ class Survey:
         """Whether nobody is to see what is in this batch."""
         if not header.is_transactional or header.is_control:
             return False
-        return any(
-            first <= header.base_offset < marker
-            for first, marker in self.aborted.get(ProducerId(header.producer_id), ())
-        )
+        reaches = self.aborted.get(ProducerId(header.producer_id), ())
+        # The first that has not ended before it: a producer's transactions follow each other.
+        at = bisect_right(reaches, header.base_offset, key=_marker_of)
+        return at < len(reaches) and reaches[at][0] <= header.base_offset
 
     def is_last(self, header: BatchHeader) -> bool:
         """Whether its producer's state would be another without it."""

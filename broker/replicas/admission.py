@@ -139,7 +139,9 @@ def _check_keys(records: BytesLike, header: BatchHeader) -> None:
     try:
         without_key = keyless(records, header)
     except CorruptBatch as error:
-        raise RequestError(ErrorCode.CORRUPT_MESSAGE, str(error)) from None
+        # With the right CRC this is what was sent: to be sent again, as CORRUPT_MESSAGE would have
+        # it, does not mend it.
+        raise _invalid(str(error)) from None
     if without_key:
         raise InvalidRecords("a compacted topic takes only records with a key", without_key)
 

@@ -149,6 +149,21 @@ async def test_p12_keyless_records_of_a_compacted_topic_are_named(tmp_path: Path
         assert keyed.error_code == ErrorCode.NONE
 
 
+async def test_what_is_no_records_is_not_asked_for_again_by_a_compacted_topic(
+    tmp_path: Path,
+) -> None:
+    """Clients send what is called corrupt again: the bytes may have been changed on their way."""
+    async with open_node(tmp_path) as node:
+        await new_topic(node, cleanup_policy="compact")
+        garbage = build_batch(b"\xff" * 60, read_header(batch(key=b"k")))
+        assert (await produce(node, request(garbage))).error_code == ErrorCode.INVALID_RECORD
+        changed = bytearray(batch(key=b"k"))
+        changed[-1] ^= 1
+        assert (
+            await produce(node, request(bytes(changed)))
+        ).error_code == ErrorCode.CORRUPT_MESSAGE
+
+
 async def test_of_many_keyless_records_a_few_are_named(tmp_path: Path) -> None:
     async with open_node(tmp_path) as node:
         await new_topic(node, cleanup_policy="compact")

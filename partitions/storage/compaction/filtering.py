@@ -15,6 +15,7 @@ compaction that keeps one sets the delete horizon.
 """
 
 from collections.abc import Sequence
+from typing import Final
 
 from tidemark.partitions.storage.compaction.job import Tally
 from tidemark.partitions.storage.compaction.keys import KEY_BYTES_MAX, KeyOffsets, short
@@ -27,6 +28,10 @@ from tidemark.protocol.records.header import DELETE_HORIZON_BIT, BatchHeader, bu
 from tidemark.protocol.records.varints import varint
 from tidemark.protocol.types import Offset, ProducerId
 from tidemark.protocol.values import dataclass
+
+_FOR_EVER_MS: Final = 2**54
+"""The latest horizon, half a million years from 1970. Records' times count from it, and one that is
+nearer to the largest number there is would have them take more bytes than most readers expect."""
 
 
 @dataclass(slots=True, kw_only=True)
@@ -150,7 +155,7 @@ class BatchFilter:
 
         The horizon stands where the records' timestamps count from, so those change.
         """
-        horizon_ms = self.now_ms + self.delete_retention_ms
+        horizon_ms = min(self.now_ms + self.delete_retention_ms, _FOR_EVER_MS)
         shift = header.base_timestamp - horizon_ms
         parts: list[bytes] = []
         for _, end, after_timestamp, timestamp_delta, *_ in records:

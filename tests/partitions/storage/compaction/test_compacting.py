@@ -205,6 +205,21 @@ def test_a_deletion_keeps_its_timestamp() -> None:
     assert header.max_timestamp == 778
 
 
+def test_deletions_may_stay_for_ever() -> None:
+    files, log = new_log()
+    put(log, (b"a", b"1"))
+    put(log, (b"a", None))
+    seal(log)
+    put(log, (b"b", b"1"))
+    seal(log)
+    for_ever = CompactionSettings(min_cleanable_dirty_ratio=0.0, delete_retention_ms=2**63 - 1)
+    for now_ms in (NOW_MS, 2 * NOW_MS):
+        compact(files, log, for_ever, now_ms=now_ms)
+        assert rows(log) == [(1, b"a", None), (2, b"b", b"1")]
+    _, (header, deletion), _ = batches(log)
+    assert [record.timestamp_ms for record in decode_batch(deletion, header)] == [1000]
+
+
 def test_a_key_that_comes_back_after_its_deletion_is_there() -> None:
     files, log = new_log()
     put(log, (b"a", b"1"))

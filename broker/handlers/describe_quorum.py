@@ -14,7 +14,7 @@ from tidemark.broker.metadata.brokers import Quorum, Standing
 from tidemark.broker.metadata.cluster_log import CLUSTER_KEY
 from tidemark.broker.network.requests import RequestContext
 from tidemark.broker.steps import Steps
-from tidemark.partitions.state_machines.cluster_machine import CLUSTER_TOPIC
+from tidemark.partitions.state_machines.cluster_machine import METADATA_TOPICS
 from tidemark.partitions.storage.state_db import PartitionKey
 from tidemark.protocol.errors import ErrorCode, RequestError
 from tidemark.protocol.messages import describe_quorum_response as response
@@ -31,7 +31,6 @@ from tidemark.protocol.types import NO_OFFSET, NO_TIMESTAMP_MS, NodeId
 if TYPE_CHECKING:
     from tidemark.broker.node import Node
 
-METADATA_TOPICS: Final = frozenset({"__cluster_metadata", CLUSTER_TOPIC})
 _NOBODY: Final = -1
 _DIRECTORIES_SINCE: Final = 2
 _NODES_SINCE: Final = 2

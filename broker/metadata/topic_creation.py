@@ -9,6 +9,7 @@ from tidemark.broker.metadata.topic import NewTopic
 from tidemark.partitions.state_machines import topic_names
 from tidemark.partitions.state_machines.cluster import ClusterState
 from tidemark.partitions.state_machines.cluster_commands import CreatePartitions, CreateTopic
+from tidemark.partitions.state_machines.cluster_machine import METADATA_TOPICS
 from tidemark.partitions.state_machines.cluster_topics import check_partition_count
 from tidemark.partitions.state_machines.cluster_values import (
     Assignment,
@@ -41,7 +42,13 @@ def creation(
     *,
     now_ms: int,
 ) -> CreateTopic:
-    """Raises `RequestError` for numbers of partitions or replicas that cannot be had (trap M9)."""
+    """Raises `RequestError` for numbers of partitions or replicas that cannot be had (trap M9), and
+    for a name of the metadata's log, which is no topic."""
+    if wanted.name in METADATA_TOPICS:
+        raise RequestError(
+            ErrorCode.INVALID_TOPIC_EXCEPTION,
+            f"{wanted.name} is the log of the cluster's metadata: choose another name",
+        )
     wanted = _as_the_brokers_own(wanted, settings, brokers=len(state.brokers))
     return CreateTopic(
         at_version=state.version,

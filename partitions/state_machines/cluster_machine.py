@@ -27,6 +27,8 @@ from tidemark.protocol.values import dataclass
 
 CLUSTER_TOPIC: Final = "__cluster"
 """The name of the group's log. No topic that clients see has it."""
+METADATA_TOPICS: Final = frozenset({CLUSTER_TOPIC, "__cluster_metadata"})
+"""Its names, the own one and Kafka's."""
 CLUSTER_ID: Final = UUID(int=1)
 """What stands for a topic id in the group's key; ids of topics are drawn and not counted."""
 

@@ -89,6 +89,8 @@ async def test_trap_m9_minus_one_is_the_default(tmp_path: Path) -> None:
         ({"num_partitions": 0}, ErrorCode.INVALID_PARTITIONS),
         ({"num_partitions": -2}, ErrorCode.INVALID_PARTITIONS),
         ({"name": "a b"}, ErrorCode.INVALID_TOPIC_EXCEPTION),
+        ({"name": "__cluster"}, ErrorCode.INVALID_TOPIC_EXCEPTION),
+        ({"name": "__cluster_metadata"}, ErrorCode.INVALID_TOPIC_EXCEPTION),
     ],
 )
 async def test_trap_m9_what_cannot_be_is_refused_and_the_others_are_made(

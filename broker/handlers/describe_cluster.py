@@ -14,13 +14,13 @@ from tidemark.protocol.messages.metadata import NOT_ASKED
 NOBODY = -1
 """In place of a broker's number."""
 _BROKERS = 1
+_CONTROLLERS = 2
 
 
 def handle(
     node: Node, request: DescribeClusterRequest, context: RequestContext
 ) -> DescribeClusterResponse:
-    if request.endpoint_type != _BROKERS:
-        raise RequestError(ErrorCode.INVALID_REQUEST, "this is a broker: ask it for brokers")
+    _check_endpoint_type(request.endpoint_type)
     controller = node.brokers.controller_for_clients
     shown = node.brokers.shown_to(context.session, dead_too=request.include_fenced_brokers)
     return DescribeClusterResponse(
@@ -42,3 +42,17 @@ def handle(
             else NOT_ASKED
         ),
     )
+
+
+def _check_endpoint_type(asked: int) -> None:
+    """Clients with `bootstrap.controllers` ask for controllers, and say what is wrong with it when
+    they are told so (KIP-919)."""
+    if asked == _CONTROLLERS:
+        raise RequestError(
+            ErrorCode.MISMATCHED_ENDPOINT_TYPE,
+            "this is a broker: ask it for brokers (bootstrap.servers, not bootstrap.controllers)",
+        )
+    if asked != _BROKERS:
+        raise RequestError(
+            ErrorCode.UNSUPPORTED_ENDPOINT_TYPE, f"there are no endpoints of type {asked}"
+        )

@@ -54,11 +54,24 @@ async def test_the_cluster_is_this_broker_at_the_address_the_client_can_reach(
             assert response.cluster_authorized_operations == told
 
 
-async def test_a_broker_lists_no_controllers(tmp_path: Path) -> None:
-    request = DescribeClusterRequest(include_cluster_authorized_operations=False, endpoint_type=2)
+@pytest.mark.parametrize(
+    ("endpoint_type", "code"),
+    [
+        (2, ErrorCode.MISMATCHED_ENDPOINT_TYPE),
+        (0, ErrorCode.UNSUPPORTED_ENDPOINT_TYPE),
+        (3, ErrorCode.UNSUPPORTED_ENDPOINT_TYPE),
+    ],
+)
+async def test_a_broker_lists_nothing_but_brokers(
+    tmp_path: Path, endpoint_type: int, code: ErrorCode
+) -> None:
+    request = DescribeClusterRequest(
+        include_cluster_authorized_operations=False, endpoint_type=endpoint_type
+    )
     async with open_node(tmp_path) as node:
-        with pytest.raises(RequestError, match="this is a broker"):
+        with pytest.raises(RequestError) as raised:
             await ask(describe_cluster.handle, node, request, 1)
+        assert raised.value.code is code
 
 
 @pytest.mark.parametrize("version", range(1, 5))

@@ -145,6 +145,8 @@ async def _serve_clients(
     )
     for bound in listeners:
         connections.listen(bound)
+    # In a turn of its own: not all have heard yet of what has changed.
+    node.quotas.when_changed(partial(parts.timers.after, 0, connections.let_go_on))
     parts.on_end.append(connections.close)
     parts.tasks.start_soon(connections.sweep)
     try:

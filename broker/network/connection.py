@@ -336,6 +336,11 @@ class Connection:
         self._requests_max = 0
         self._held_back = timers.at(until, self._take_again)
 
+    def let_go_on(self) -> None:
+        """If it is held back, for no longer."""
+        if self._held_back is not None:
+            self._take_again()
+
     def _take_again(self) -> None:
         self._end_hold_back()
         self._requests_max = self._shared.limits.requests_max

@@ -190,6 +190,12 @@ class Connections:
         for connection in starved:
             connection.feed()
 
+    def let_go_on(self) -> None:
+        """Quotas have changed: nobody is held back any more for what they were. Who is over those
+        that hold now is told so with the next answer."""
+        for connection in list(self._open):
+            connection.let_go_on()
+
     def stop_accepting(self) -> None:
         self._accepting.stop()
 

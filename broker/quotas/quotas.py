@@ -80,8 +80,13 @@ class Quotas:
         self._meters: dict[tuple[str, str], Meter | None] = {}
         self._meters_chars = 0
         self._buckets: dict[_Shared, TokenBucket] = {}
+        self._when_changed: list[Callable[[], object]] = []
         cluster.when_changed(self._follow)
         self._follow()
+
+    def when_changed(self, callback: Callable[[], object]) -> None:
+        """Call it whenever somebody's quotas are other ones."""
+        self._when_changed.append(callback)
 
     def meter(self, session: Session, client_id: str | None) -> Meter | None:
         """What that client is measured by; `None` if it has no quota."""
@@ -162,6 +167,8 @@ class Quotas:
         elif len(self._buckets) > CLIENTS_MAX or _chars_of(self._buckets) > NAMES_CHARS_MAX:
             # With the meters goes the count by which it is known that there are too many.
             self._forget_idle()
+        for callback in self._when_changed:
+            callback()
 
 
 def _chars_of(buckets: Iterable[_Shared]) -> int:

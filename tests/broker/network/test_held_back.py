@@ -20,6 +20,19 @@ async def test_a_client_that_is_held_back_is_answered_at_once_and_not_read_until
         assert serving.metrics.quotas.held_back == 0
 
 
+async def test_a_client_that_is_held_back_goes_on_when_quotas_change() -> None:
+    async with open_serving(SETTINGS) as serving:
+        held, other = await serving.connect(), await serving.connect()
+        began_at = trio.current_time()
+        await held.send(request("hold back", 1) + request("echo", 2))
+        await other.ask("echo", 3)
+        assert [await held.read_number(), await other.read_number()] == [1, 3]
+        serving.connections.let_go_on()
+        assert await held.read_number() == 2
+        assert trio.current_time() - began_at < HOLD_BACK_SECONDS
+        assert serving.metrics.quotas.held_back == 0
+
+
 async def test_a_client_that_is_held_back_may_go() -> None:
     async with open_serving(SETTINGS) as serving:
         client = await serving.connect()

@@ -110,6 +110,11 @@ class Connection:
         shared.reactor.add(self._descriptor, READABLE, self._on_ready)
 
     @property
+    def is_admitted(self) -> bool:
+        """Whether it is known who the client is, as far as that is asked."""
+        return self.session.is_admitted
+
+    @property
     def owes_answers(self) -> bool:
         """Whether requests are being worked on."""
         return bool(self._calls)

@@ -32,6 +32,9 @@ _QUIET_SECONDS: Final = 2.0
 _HOLD_SECONDS: Final = 5.0
 _HOLD_BYTES_MIN: Final = 512 * 1024
 _DRAIN_POLL_SECONDS: Final = 0.005
+ADMISSION_SECONDS: Final = 60.0
+"""How long a client may take to prove who it is, by TLS or SASL. Else strangers that say a word now
+and then would have the places of those who are somebody for as long as they like."""
 
 
 class Connections:
@@ -64,6 +67,8 @@ class Connections:
         self._settings = settings
         self._idle_seconds = settings.connections_max_idle_ms / 1000 or float("inf")
         self._open: dict[Connection, None] = {}
+        self._strangers: dict[Connection, float] = {}
+        """Those that have something to prove yet, and until when."""
         self._open_max = connections_max(settings.max_connections)
         self._starved: dict[Connection, None] = {}
         # Who holds memory while others starve: since when, and how much it had sent by then.
@@ -131,10 +136,13 @@ class Connections:
         else:
             connection = TlsConnection(client, session, self, bound.tls.value)
         self._open[connection] = None
+        if not connection.is_admitted:
+            self._strangers[connection] = self.now + ADMISSION_SECONDS
 
     def forget(self, connection: Connection, reason: ConnectionEnd) -> None:
         """For a connection that has closed."""
         del self._open[connection]
+        self._strangers.pop(connection, None)
         self._starved.pop(connection, None)
         self._holding.pop(connection, None)
         self.metrics.connections_closed[reason].inc()
@@ -153,6 +161,7 @@ class Connections:
         for tls in self._tls:
             tls.renew()
         now = self.now
+        self._send_strangers_away(now)
         for connection in list(self._open):
             if connection.was_active:
                 connection.was_active, connection.active_at = False, now
@@ -167,6 +176,19 @@ class Connections:
             self._feed_starved()
         else:
             self._holding.clear()
+
+    def _send_strangers_away(self, now: float) -> None:
+        for connection, until in list(self._strangers.items()):
+            if connection.is_admitted:
+                del self._strangers[connection]
+            elif now >= until and not connection.owes_answers:
+                self.odd_events.warn(
+                    "strangers",
+                    "closing the connection of %s: it has not proven who it is in %d s",
+                    connection.session.client_host,
+                    ADMISSION_SECONDS,
+                )
+                connection.close(ConnectionEnd.SLOW)
 
     def _make_room(self, now: float) -> None:
         """Close who holds memory that others wait for and hardly fills it, byte by byte or not."""

@@ -35,6 +35,10 @@ class TlsConnection(Connection):
         self._is_asked_again = False
 
     @property
+    def is_admitted(self) -> bool:
+        return self._stream.is_open and super().is_admitted
+
+    @property
     def has_unsent(self) -> bool:
         return bool(self._out) or self._stream.unsent_bytes > 0
 

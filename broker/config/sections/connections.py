@@ -46,7 +46,8 @@ class Connections:
         "connections.max.idle.ms",
         Whole(0),
         600_000,
-        "A connection that says nothing for this long is closed; 0 never closes one.",
+        "A connection that says nothing for this long is closed; 0 never closes one. A client that "
+        "has TLS or SASL to go through has a minute for it.",
         section=_SECTION,
     )
     max_connections: int = setting(

@@ -12,10 +12,20 @@ import pytest
 import trio
 from trio.testing import MockClock
 
-from tests.broker.network.serving import SETTINGS, Client, open_serving, request, settle
+from tests.broker.network.serving import (
+    SETTINGS,
+    Client,
+    encoded,
+    open_serving,
+    request,
+    settle,
+)
+from tidemark.broker.config import Address, Endpoint
 from tidemark.broker.metrics import BadInput, ConnectionEnd
 from tidemark.broker.network.accepting import PAUSE_SECONDS, Accepting, BoundListener
+from tidemark.broker.network.connections import ADMISSION_SECONDS
 from tidemark.broker.network.reactor import Reactor
+from tidemark.protocol.messages.api_versions import ApiVersionsRequest
 
 
 async def test_an_idle_connection_is_closed_and_one_that_waits_for_us_is_not(
@@ -31,6 +41,26 @@ async def test_an_idle_connection_is_closed_and_one_that_waits_for_us_is_not(
         assert serving.metrics.connections_closed[ConnectionEnd.IDLE].value == 1
         serving.script.answer(1)
         assert await waiting.read_number() == 1
+
+
+async def test_who_never_proves_who_it_is_has_to_go_and_who_has_nothing_to_prove_stays(
+    autojump_clock: MockClock,
+) -> None:
+    guarded = Endpoint("SASL_PLAINTEXT", Address("127.0.0.1", 0))
+    async with (
+        open_serving(attrs.evolve(SETTINGS, listeners=(guarded,))) as asking,
+        open_serving(SETTINGS) as serving,
+    ):
+        stranger, other = await asking.connect(), await serving.connect()
+        began_at = trio.current_time()
+        while asking.metrics.connections_closed[ConnectionEnd.SLOW].value == 0:
+            assert trio.current_time() < began_at + 2 * ADMISSION_SECONDS
+            with suppress(trio.BrokenResourceError):
+                await stranger.send(encoded(ApiVersionsRequest(), 0))
+            await trio.sleep(1)
+        assert trio.current_time() >= began_at + ADMISSION_SECONDS
+        await other.ask("echo", 1)
+        assert await other.read_number() == 1
 
 
 async def test_one_connection_too_many_is_closed_at_once() -> None:

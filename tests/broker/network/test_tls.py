@@ -18,6 +18,7 @@ import pytest
 from tests.client.security.tls_proxy import CERTIFICATES
 from tidemark.broker.config import BrokerSettings, load_settings
 from tidemark.broker.metrics import BadInput, ConnectionEnd
+from tidemark.broker.network import connections
 from tidemark.broker.network.listener_tls import listener_tls
 from tidemark.broker.network.tls_connection import FailedTls
 from tidemark.client import ClientSettings, Tls
@@ -185,6 +186,19 @@ def test_who_connects_and_goes_away_is_no_bad_input() -> None:
         socket.create_connection(("localhost", port)).close()
         until(cluster, ConnectionEnd.BY_CLIENT, int(before) + 1)
         assert metric(cluster, BadInput.FAILED_TLS) == 0
+
+
+def test_who_never_ends_its_handshake_has_to_go_and_the_others_stay(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(connections, "ADMISSION_SECONDS", 1.0)
+    with serving() as (cluster, port), connected(port) as client:
+        with socket.create_connection(("127.0.0.1", port), SECONDS_MAX) as stranger:
+            stranger.sendall(b"\x16\x03\x01")  # the beginning of a Hello
+            assert stranger.recv(1) == b""
+        until(cluster, ConnectionEnd.SLOW, 1)
+        client.sendall(request(4))
+        assert answers(client, 1) == [4]
 
 
 def test_who_does_not_trust_it_is_told_of(caplog: pytest.LogCaptureFixture) -> None:

@@ -37,6 +37,7 @@ TURN_BYTES_MAX: Final = 1024 * 1024
 """So much one connection may receive each time that it is ready: records may be as short as a byte,
 or empty, and each takes microseconds."""
 _NOTHING: Final = memoryview(b"")
+_EMPTY: Final = ssl.MemoryBIO()
 
 
 class TlsStream:
@@ -239,13 +240,22 @@ class TlsStream:
         return True
 
     def close(self) -> None:
-        """Say that this is the end, or why it is, if the socket takes that, and close it."""
+        """Say that this is the end, or why it is, if the socket takes that, and close it.
+
+        Whoever has it lies in a cycle. What OpenSSL has of it is some 50 KB, and does not wait for
+        the collector, which counts objects and not bytes. Doing it twice is allowed.
+        """
+        if self._socket.fileno() < 0:
+            return
         with suppress(OSError):
             if self.flush() and self.is_open:
                 self._tls.unwrap()
         with suppress(OSError):
             self.flush()
         self._socket.close()
+        self._incoming = self._outgoing = _EMPTY
+        self._received = self._unsent = _NOTHING
+        del self._tls
 
 
 def _read_into(tls: ssl.SSLObject, view: memoryview) -> int:

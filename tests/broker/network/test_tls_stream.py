@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import socket
 import ssl
+import weakref
 from collections.abc import Iterator
 from contextlib import closing, suppress
 from pathlib import Path
@@ -308,3 +309,14 @@ def test_one_that_has_much_decrypted_for_nothing_is_cut_off(
     with pytest.raises(ssl.SSLError, match="hardly anything but what TLS says"):
         receive_all()
     assert peer.outgoing.pending > 20_000
+
+
+def test_what_openssl_has_of_a_stream_is_gone_with_its_end() -> None:
+    """And does not wait for the collector, with whoever has the stream."""
+    peer = Peer()
+    peer.shake_hands()
+    encryption = weakref.ref(peer.stream._tls)
+    peer.close()
+    assert encryption() is None
+    assert (peer.stream.unsent_bytes, peer.stream.flush()) == (0, True)
+    peer.stream.close()

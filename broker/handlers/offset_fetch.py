@@ -1,6 +1,6 @@
 """OffsetFetch: how far groups have read; one group up to version 7, several from 8 (trap G8)."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import replace
 from itertools import groupby
 from typing import NamedTuple, TypeVar
@@ -50,7 +50,7 @@ Asked = Sequence[OffsetFetchRequestTopic] | Sequence[OffsetFetchRequestTopics] |
 def handle(node: Node, request: OffsetFetchRequest, context: RequestContext) -> OffsetFetchResponse:
     if context.api_version >= _SEVERAL_SINCE:
         answer = _group if context.api_version <= NAMES_UNTIL else _group_by_ids
-        asked = distinct(request.groups, lambda group: group.group_id)
+        asked = distinct(request.groups, question)
         groups = [answer(node, group, request.require_stable) for group in asked]
         return OffsetFetchResponse(groups=groups)
     try:
@@ -59,6 +59,12 @@ def handle(node: Node, request: OffsetFetchRequest, context: RequestContext) -> 
         return _failed(request, context, error.code)
     found = _stable(node, request.group_id, _found(request.topics, offsets), request.require_stable)
     return OffsetFetchResponse(topics=_topics(found))
+
+
+def question(group: OffsetFetchRequestGroup) -> Hashable:
+    """Equal for those that are answered once: of a group with everything, the answer may be far
+    longer than what is asked."""
+    return group.group_id if group.topics is None else id(group)
 
 
 def _failed(

@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import Any, Final
 
 from tidemark.broker.access.gate import GROUP, TOPIC, Passed, Visitor
+from tidemark.broker.handlers.offset_fetch import question
 from tidemark.broker.network.error_responses import filled
 from tidemark.broker.steps import distinct
 from tidemark.partitions.state_machines.access.acls import Operation
@@ -21,7 +22,7 @@ _GROUP_ERROR_SINCE: Final = 2
 def offset_fetch(visitor: Visitor, request: OffsetFetchRequest) -> Passed:
     if visitor.api_version < _SEVERAL_SINCE:
         return _one(visitor, request)
-    groups = distinct(request.groups, lambda group: group.group_id)
+    groups = distinct(request.groups, question)
     error = {each.group_id: _refused(visitor, each.group_id) for each in groups}
     allowed = [_Asked(visitor, each) for each in groups if error[each.group_id] is None]
     refused = [

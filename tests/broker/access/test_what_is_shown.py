@@ -184,6 +184,20 @@ async def test_a_group_that_is_named_again_is_answered_once(guard: Guarded) -> N
     assert [(each.group_id, len(each.topics)) for each in answer.groups] == [("g", 1), ("h", 0)]
 
 
+async def test_a_group_that_is_named_again_is_asked_about_topics_of_which_some_are_not_shown(
+    guard: Guarded,
+) -> None:
+    await guard.create("a", "b")
+    await commit(guard, "g", "a", "b")
+    await guard.alter(added=[allowed(DESCRIBE, GROUP, "g"), allowed(DESCRIBE, TOPIC, "b")])
+    groups = [
+        {"group_id": "g", "topics": [{"name": name, "partition_indexes": [0]}]} for name in "aab"
+    ]
+    answer = await guard.ask("alice", build(OffsetFetchRequest, {"groups": groups}), 8)
+    codes = [each.topics[0].partitions[0].error_code for each in answer.groups]
+    assert codes == [REFUSED, REFUSED, 0]
+
+
 async def test_transactional_ids(guard: Guarded) -> None:
     for name in ("mine", "hers"):
         begin = InitProducerIdRequest(transactional_id=name, transaction_timeout_ms=1_000)

@@ -77,6 +77,28 @@ async def test_trap_g8_null_asks_for_every_commit_of_the_group(
         assert list(found) == [("bills", 0), ("bills", 1), ("orders", 0), ("orders", 1)]
 
 
+async def test_a_group_that_is_named_again_is_asked_about_other_topics(tmp_path: Path) -> None:
+    async with open_node(tmp_path, **AT_ONCE) as node:
+        await find(node)
+        for name, offset in (("orders", 5), ("bills", 7)):
+            await create_topic(node, name)
+            await commit(node, {0: offset}, topic=name)
+        groups = [
+            OffsetFetchRequestGroup(
+                group_id=GROUP,
+                topics=[OffsetFetchRequestTopics(name=name, partition_indexes=[0])],
+            )
+            for name in ("orders", "bills")
+        ]
+        answer = await ask(offset_fetch.handle, node, OffsetFetchRequest(groups=groups), 9)
+        found = [
+            (each.group_id, topic.name, topic.partitions[0].committed_offset)
+            for each in answer.groups
+            for topic in each.topics
+        ]
+        assert found == [(GROUP, "orders", 5), (GROUP, "bills", 7)]
+
+
 async def test_by_ids_a_topic_that_was_made_again_is_another_one(tmp_path: Path) -> None:
     async with open_node(tmp_path, **AT_ONCE) as node:
         await find(node)

@@ -3,7 +3,7 @@
 import queue
 import threading
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import ParamSpec, TypeVar, Unpack
 
 import trio
@@ -70,19 +70,22 @@ def open_client(
     rack: str | None = None,
 ) -> Iterator[BlockingClient]:
     """As `tidemark.client.open_client`, run in a thread of its own for as long as the block."""
+    begun: queue.SimpleQueue[trio.lowlevel.TrioToken] = queue.SimpleQueue()
     opened: queue.SimpleQueue[tuple[Client, Portal] | BaseException] = queue.SimpleQueue()
-    stop = trio.Event()
+    whole, stop = trio.CancelScope(), trio.Event()
 
     async def main() -> None:
-        async with (
-            open_trio_client(
-                bootstrap, settings=settings, client_id=client_id, rack=rack
-            ) as client,
-            trio.open_nursery() as nursery,
-        ):
-            portal = Portal(trio.lowlevel.current_trio_token(), nursery)
-            opened.put((client, portal))
-            await stop.wait()
+        token = trio.lowlevel.current_trio_token()
+        begun.put(token)
+        with whole:
+            async with (
+                open_trio_client(
+                    bootstrap, settings=settings, client_id=client_id, rack=rack
+                ) as client,
+                trio.open_nursery() as nursery,
+            ):
+                opened.put((client, Portal(token, nursery)))
+                await stop.wait()
 
     def run() -> None:
         try:
@@ -92,7 +95,13 @@ def open_client(
 
     thread = threading.Thread(target=run, name="tidemark-client", daemon=True)
     thread.start()
-    result = opened.get()
+    try:
+        result = opened.get()
+    except BaseException:  # Ctrl-C: else it would go on for nobody
+        with suppress(trio.RunFinishedError):
+            begun.get().run_sync_soon(whole.cancel)
+        thread.join()
+        raise
     if isinstance(result, BaseException):
         thread.join()
         raise result

@@ -30,10 +30,9 @@ class BlockingConsumer:
     def __iter__(self) -> Iterator[ConsumerRecord]:
         while True:
             yield from self._rest
-            self._crossed = self.fetch()
+            self._cross()
             if not self._crossed:
                 return
-            self._rest = iter(self._crossed)
 
     def take_back(self) -> None:
         """Have the consumer count only those that a loop was given; the loop goes on with the
@@ -55,8 +54,20 @@ class BlockingConsumer:
 
     def fetch(self) -> list[ConsumerRecord]:
         """As `Consumer.fetch`."""
+        self._cross()
+        records, self._crossed, self._rest = self._crossed, [], iter(())
+        return records
+
+    def _cross(self) -> None:
+        """Have the next records here, none of which any loop was given yet."""
         self._give_up()
-        return self._portal.run(self._consumer.fetch)
+
+        # There, so that they are known to have come, whatever interrupts who waits for them.
+        async def fetch() -> None:
+            self._crossed = await self._consumer.fetch()
+            self._rest = iter(self._crossed)
+
+        self._portal.run(fetch)
 
     def fetch_batches(self) -> FetchedBatches | None:
         """As `Consumer.fetch_batches`."""

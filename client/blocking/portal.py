@@ -1,7 +1,7 @@
 """From a thread without trio into the client's, which has it."""
 
 from collections.abc import Awaitable, Callable, Iterator
-from contextlib import AbstractAsyncContextManager, contextmanager
+from contextlib import AbstractAsyncContextManager, contextmanager, suppress
 from functools import partial
 from typing import ParamSpec, TypeVar
 
@@ -19,8 +19,37 @@ class Portal:
         self._nursery = nursery
 
     def run(self, function: Callable[P, Awaitable[T]], *args: P.args, **kwargs: P.kwargs) -> T:
-        with _closed_by_then():
-            return trio.from_thread.run(partial(function, *args, **kwargs), trio_token=self._token)
+        """Call it there, and wait for what it returns or raises.
+
+        What interrupts the wait (Ctrl-C) cancels the call, and goes out once that has ended: else
+        it would go on for nobody. It may have ended well just then.
+        """
+        scope, has_begun, ended = trio.CancelScope(), trio.Event(), trio.Event()
+
+        async def call() -> T:
+            has_begun.set()
+            try:
+                with scope:
+                    return await function(*args, **kwargs)
+                raise AssertionError("it was cancelled, and nobody waits for this")
+            finally:
+                ended.set()
+
+        async def cancel() -> None:
+            scope.cancel()
+            # What was posted before this has begun by then; what was not never will.
+            await trio.lowlevel.checkpoint()
+            if has_begun.is_set():
+                await ended.wait()
+
+        try:
+            with _closed_by_then():
+                return trio.from_thread.run(call, trio_token=self._token)
+        except BaseException:
+            if not ended.is_set():
+                with suppress(trio.ClosedResourceError), _closed_by_then():
+                    trio.from_thread.run(cancel, trio_token=self._token)
+            raise
 
     def run_sync(self, function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
         call = partial(function, *args, **kwargs)
@@ -32,10 +61,11 @@ class Portal:
         """The block of an asynchronous context manager, which lives in a task of its own there."""
         closing, closed = trio.Event(), trio.Event()
         failures: list[Exception] = []
-        is_failing = False
+        is_held = is_failing = False
 
         async def hold(task_status: trio.TaskStatus[T]) -> None:
-            is_entered = False
+            nonlocal is_held
+            is_entered, is_held = False, True
             try:
                 async with manager as value:
                     is_entered = True
@@ -52,15 +82,18 @@ class Portal:
             finally:
                 closed.set()
 
-        value: T = self.run(self._nursery.start, hold)
         try:
+            value: T = self.run(self._nursery.start, hold)
             yield value
         except BaseException:
             is_failing = True
             raise
         finally:
-            self.run_sync(closing.set)
-            self.run(closed.wait)
+            # Whatever interrupts this: else the client's block would wait for it for ever.
+            with suppress(trio.RunFinishedError):
+                self._token.run_sync_soon(closing.set)
+            if is_held:
+                self.run(closed.wait)
         if failures:
             raise failures[0]
 
@@ -70,7 +103,7 @@ def _closed_by_then() -> Iterator[None]:
     """The words of the trio client for one that is used behind its block."""
     try:
         yield
-    except trio.RunFinishedError as error:
+    except (trio.RunFinishedError, trio.Cancelled) as error:
         raise trio.ClosedResourceError("the client is closed") from error
 
 

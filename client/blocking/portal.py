@@ -1,5 +1,6 @@
 """From a thread without trio into the client's, which has it."""
 
+import os
 from collections.abc import Awaitable, Callable, Iterator
 from contextlib import AbstractAsyncContextManager, contextmanager, suppress
 from functools import partial
@@ -17,6 +18,7 @@ class Portal:
     def __init__(self, token: trio.lowlevel.TrioToken, nursery: trio.Nursery) -> None:
         self._token = token
         self._nursery = nursery
+        self._process = os.getpid()
 
     def run(self, function: Callable[P, Awaitable[T]], *args: P.args, **kwargs: P.kwargs) -> T:
         """Call it there, and wait for what it returns or raises.
@@ -24,6 +26,7 @@ class Portal:
         What interrupts the wait (Ctrl-C) cancels the call, and goes out once that has ended: else
         it would go on for nobody. It may have ended well just then.
         """
+        self._require_thread()
         scope, has_begun, ended = trio.CancelScope(), trio.Event(), trio.Event()
 
         async def call() -> T:
@@ -52,9 +55,15 @@ class Portal:
             raise
 
     def run_sync(self, function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
+        self._require_thread()
         call = partial(function, *args, **kwargs)
         with _closed_by_then():
             return trio.from_thread.run_sync(call, trio_token=self._token)
+
+    def _require_thread(self) -> None:
+        if os.getpid() != self._process:
+            # Nobody would ever answer.
+            raise RuntimeError("a client does not outlive a fork: open one in each process")
 
     @contextmanager
     def entered(self, manager: AbstractAsyncContextManager[T]) -> Iterator[T]:

@@ -1,5 +1,9 @@
 """Clients, producers and consumers after their block, and two tasks that use one of them."""
 
+import os
+import signal
+from collections.abc import Callable
+
 import pytest
 import trio
 
@@ -130,3 +134,29 @@ async def test_who_waits_for_a_topic_hears_that_the_producer_was_closed(
                 nursery.start_soon(send)
                 await looks.wait()
             may_go_on.set()
+
+
+def test_a_client_that_was_forked_says_so(tidemark_session: BlockingCluster) -> None:
+    with open_script_client(tidemark_session.bootstrap) as client:
+        said = forked(lambda: client.run(client.admin.list_topics))
+        assert said == "RuntimeError('a client does not outlive a fork: open one in each process')"
+        assert client.run(client.admin.list_topics) is not None
+
+
+def forked(action: Callable[[], object]) -> str:
+    """What that raises in a process that was forked from this one."""
+    read, write = os.pipe()
+    child = os.fork()
+    if child == 0:
+        signal.signal(signal.SIGALRM, signal.SIG_DFL)
+        signal.alarm(10)  # ends it if it hangs
+        try:
+            action()
+        except BaseException as error:
+            os.write(write, repr(error).encode())
+        finally:
+            os._exit(0)
+    os.close(write)
+    os.waitpid(child, 0)
+    with open(read, "rb") as said:
+        return said.read().decode()

@@ -22,9 +22,10 @@ from tidemark.protocol.records.header import (
     Fields,
     check_crc_of,
     header_of,
+    place_largest_time,
     read_fields,
 )
-from tidemark.protocol.records.skimming import keyless
+from tidemark.protocol.records.skimming import keyless, times
 from tidemark.protocol.types import BytesLike
 
 ZSTD_SINCE: Final = 7
@@ -34,6 +35,7 @@ _RECORD_BYTES_MIN: Final = 7
 _LOOKED_INTO_MAX: Final = 1_000_000
 """So many records of a batch are looked at, where they are: nothing else is served meanwhile. A
 megabyte that is compressed may hold several millions."""
+_MAX_TIMESTAMP: Final = BatchHeader._fields.index("max_timestamp")
 _UNUSUAL: Final = COMPRESSION_BITS | TRANSACTIONAL_BIT | CONTROL_BIT | DELETE_HORIZON_BIT
 
 
@@ -60,7 +62,8 @@ def check_not_the_brokers_own(topic: str) -> None:
 def admit(
     records: BytesLike | None, config: TopicConfig, *, api_version: int, now_ms: int
 ) -> BatchHeader:
-    """The header of the one batch in `records`. Raises `RequestError` if it may not be appended."""
+    """The header of the one batch in `records`, where a largest timestamp that its producer has
+    left out is put in. Raises `RequestError` if it may not be appended."""
     if not records:
         raise _invalid("no record batch was sent for this partition")
     return header_of(admit_fields(memoryview(records), config, api_version, now_ms))
@@ -90,6 +93,9 @@ def admit_fields(records: memoryview, config: TopicConfig, api_version: int, now
         _check_attributes(header_of(fields), api_version)
     elif size_bytes - HEADER_BYTES < count * _RECORD_BYTES_MIN:
         raise _invalid(f"{count} records do not fit in {size_bytes} bytes")
+    if max_ms < base_ms and not config.stamps_append_time:
+        fields = _with_largest_time(records, fields)
+        max_ms = fields[_MAX_TIMESTAMP]
     if not config.stamps_append_time and (
         max_ms - now_ms > config.message_timestamp_after_max_ms
         or 0 <= base_ms < now_ms - config.message_timestamp_before_max_ms
@@ -112,6 +118,20 @@ def _check_attributes(header: BatchHeader, api_version: int) -> None:
             ErrorCode.UNSUPPORTED_COMPRESSION_TYPE,
             f"zstd needs Produce {ZSTD_SINCE}; this is Produce {api_version}",
         )
+
+
+def _with_largest_time(records: memoryview, fields: Fields) -> Fields:
+    """The fields with the largest timestamp of the records, which the header does not have: it is
+    written there, as by Kafka. Sarama before 1.45.1 leaves it at -1, and a look-up by time goes by
+    headers."""
+    if fields[-1] > _LOOKED_INTO_MAX:
+        return fields
+    try:
+        largest_ms = max(time_ms for time_ms, _ in times(records, header_of(fields)))
+    except CorruptBatch as error:
+        raise _invalid(str(error)) from None  # as in `_check_keys`
+    place_largest_time(records, 0, largest_ms)
+    return read_fields(records)
 
 
 def _wrong_time(base_ms: int, max_ms: int, config: TopicConfig, now_ms: int) -> RequestError:

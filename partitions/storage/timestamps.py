@@ -1,9 +1,10 @@
 """Looking for records by their timestamps: the index finds a batch, the batch is opened.
 
-A batch's header states the largest timestamp of its records. It is the producer's word; one that
-overstates it costs a look into the batch, one that understates it hides its records from here. What
-is in a batch is its word, too. Where that cannot be read here (garbage, or more than is inflated),
-the header is all there is to go by: the batch counts as one, from its first offset on.
+A batch's header states the largest timestamp of its records. It is the producer's word, where that
+can be true (the first record's is not above it): one that overstates it costs a look into the
+batch, one that understates it hides its records from here. What is in a batch is its word, too.
+Where that cannot be read here (garbage, or more than is inflated), the header is all there is to go
+by: the batch counts as one, from its first offset on.
 
 A look may take seconds, for a batch of a megabyte may hold a million records, and there may be many
 whose headers overstate. So a search goes in steps: its owner asks for the next batch, opens it and

@@ -275,6 +275,11 @@ def place_log_append_time(data: bytearray | memoryview, at: int, timestamp_ms: i
     """Give all records of the batch the broker's time, and the batch a new CRC."""
     (attributes,) = _ATTRIBUTES.unpack_from(data, at + ATTRIBUTES_AT)
     _ATTRIBUTES.pack_into(data, at + ATTRIBUTES_AT, attributes | LOG_APPEND_TIME_BIT)
+    place_largest_time(data, at, timestamp_ms)
+
+
+def place_largest_time(data: bytearray | memoryview, at: int, timestamp_ms: int) -> None:
+    """Write the largest timestamp of the batch's records into it, and give it a new CRC."""
     _TIMESTAMP.pack_into(data, at + _MAX_TIMESTAMP_AT, timestamp_ms)
     seal(data, at)
 

@@ -153,6 +153,14 @@ MUTATIONS = (
         "::test_a_batch_of_millions_of_records_is_not_looked_into_for_keys",
     ),
     Mutation(
+        name="a largest timestamp that a producer has left out is put in",
+        file="broker/replicas/admission.py",
+        old="    if max_ms < base_ms and not config.stamps_append_time:\n",
+        new="    if False:\n",
+        killed_by="tests/broker/handlers/test_largest_times.py"
+        "::test_their_records_are_found_by_time[0]",
+    ),
+    Mutation(
         name="a record without a key is seen in passing",
         file="protocol/records/skimming.py",
         old="            if not has_key:\n",

@@ -237,7 +237,7 @@ class DiskWriter:
     def _written(self, group: CommitGroup, seconds: float) -> None:
         if self.commits.error is None:
             self.commits.written(group)
-            self._observe(seconds, group.batches)
+            self._observe(seconds, group.batch_count)
             self._tell_waiting()
 
 

@@ -75,7 +75,7 @@ class GroupLog:
         "has_state_machine",
         "journaled_bytes_max",
         "key",
-        "last_batch",
+        "last_staged",
         "log",
         "producers",
     )
@@ -102,7 +102,7 @@ class GroupLog:
         self.producers = producers
         self.has_state_machine = has_state_machine
         """Then what is below the log's start is in its snapshot, and there are no producers."""
-        self.last_batch = 0
+        self.last_staged = 0
         """The journal batch with the newest record of this group."""
         self._host = host
         self._syncs = syncs_before_ack
@@ -188,12 +188,12 @@ class GroupLog:
         """
         if sum(map(len, batches)) >= self.journaled_bytes_max:
             if self._syncs:
-                self.last_batch = self._host.outbox.stage_record(self._synced_to(span[2]))
+                self.last_staged = self._host.outbox.stage_record(self._synced_to(span[2]))
             return
         kept = b"".join(batches)
         if self._syncs:
             record = journal.batches(self.key, kept)
-            self.last_batch = self._host.outbox.stage_record(record)
+            self.last_staged = self._host.outbox.stage_record(record)
         if has_followers:
             if self._recent is NO_RUNS:
                 self._recent = {}
@@ -214,7 +214,7 @@ class GroupLog:
         """
         records = self._records_of(ready)
         if records or then is not None:
-            self.last_batch = self._host.outbox.stage(records, then)
+            self.last_staged = self._host.outbox.stage(records, then)
 
     def _records_of(self, ready: Ready) -> list[JournalRecord]:
         key, records = self.key, []
@@ -254,7 +254,7 @@ class GroupLog:
 
     def when_durable(self, then: Callable[[], None]) -> None:
         """Do `then` once all that was staged of this group is durable; at once if it is."""
-        self._host.outbox.wait_for(self.last_batch, then)
+        self._host.outbox.wait_for(self.last_staged, then)
 
     def write(self, entries: Sequence[Entry]) -> None:
         """Append another replica's batches."""
@@ -280,7 +280,7 @@ class GroupLog:
                 record = journal.batches(self.key, bytes(records))
             else:
                 record = self._synced_to(headers[-1].next_offset)
-            self.last_batch = self._host.outbox.stage_record(record)
+            self.last_staged = self._host.outbox.stage_record(record)
 
     def recent_run(self, base: Offset, end: Offset, *, bytes_max: int) -> KeptRun | None:
         """All that lies between two offsets, if it is in memory and no more than so much."""
@@ -344,7 +344,7 @@ class GroupLog:
         outbox = self._host.outbox
         if self.first_batch < offset and not self._syncs:
             outbox.stage_sync(self.key, self.log.begin_tail_sync())
-        self.last_batch = outbox.stage_record(record)
+        self.last_staged = outbox.stage_record(record)
         outbox.stage_removal(removal)
 
     def snapshot_at(self, start: Offset) -> bytes:

@@ -46,7 +46,7 @@ class SteadyReplica(ParticipatingReplica):
         committed; else nothing has happened."""
         store, outbox = self._store, self._host.outbox
         if self._solo_epoch is not None and store.syncs_before_ack and self._start_move is None:
-            if store.last_batch == outbox.staging:
+            if store.last_staged == outbox.staging:
                 lane.stage_solo(self, self._solo_epoch, self.log.end_offset)
             return True
         if not self._group.has_ready and self._appended_end is None and not self._is_alone:
@@ -55,7 +55,7 @@ class SteadyReplica(ParticipatingReplica):
         if not self._is_steady or (self._is_alone and not store.syncs_before_ack):
             return False
         if self._appended_end is not None:
-            if store.syncs_before_ack and store.last_batch != outbox.staging:
+            if store.syncs_before_ack and store.last_staged != outbox.staging:
                 return False
             self._tell_appended()
         ready: steady.SteadyReady[KeptRun | Run] | None
@@ -95,7 +95,7 @@ class SteadyReplica(ParticipatingReplica):
         if not (
             self._is_steady
             and steady.may_take(group, source, epoch, base)
-            and (syncs or self._host.outbox.is_persisted(store.last_batch))
+            and (syncs or self._host.outbox.is_persisted(store.last_staged))
         ):
             return False
         headers = checked_headers(records, epoch, base, end)

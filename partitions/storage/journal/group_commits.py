@@ -58,7 +58,7 @@ class CommitGroup:
 
     batch: int = 0
     """The newest of its batches; they are durable in their order."""
-    batches: int = 0
+    batch_count: int = 0
     syncs: dict[Hashable, Synced] = field(default_factory=dict)
     """By their subjects. To be run before the records are written."""
     records: list[JournalRecord] = field(default_factory=list)
@@ -102,7 +102,7 @@ class GroupCommits:
         with self._lock:
             group = self._waiting
             group.batch, group.persisted = batch, persisted
-            group.batches += 1
+            group.batch_count += 1
             group.records += records
             for sync in syncs:
                 group.syncs[sync.subject] = sync
@@ -130,7 +130,7 @@ class GroupCommits:
             return
         with self._lock:
             self._begun -= 1
-            is_next = not self._begun and self._waiting.batches
+            is_next = not self._begun and self._waiting.batch_count
             following = self._begin_waiting() if is_next else None
         if following is not None:
             self._hand_over(following)

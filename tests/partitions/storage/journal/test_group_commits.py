@@ -78,7 +78,7 @@ def test_what_comes_while_a_group_is_written_is_the_next_group() -> None:
     assert [numbers(group) for group in bench.written] == [[1]]
     bench.end()
     assert [numbers(group) for group in bench.written] == [[1], [2, 3]]
-    assert (bench.written[1].batch, bench.written[1].batches) == (3, 2)
+    assert (bench.written[1].batch, bench.written[1].batch_count) == (3, 2)
     assert (bench.commits.durable, bench.commits.newest) == (1, 3)
 
 

@@ -250,8 +250,9 @@ class CountsCollector(Collector):
         )
         yield counter(
             "tidemark_flushed_logs",
-            "Logs synced; by the number of flushes, the size of a group commit.",
-            metrics.flushed_logs,
+            "Rounds of the broker's loop of which something was synced, for however many logs; by "
+            "the number of flushes, the size of a group commit.",
+            metrics.flushed_turns,
         )
         yield counter(
             "tidemark_storage_errors",

@@ -90,8 +90,8 @@ class Metrics:
 
         self.flush = Latency()
         """How long each sync of the disk writer took."""
-        self.flushed_logs = Count()
-        """Logs that those syncs covered; by the number of syncs, the size of a group commit."""
+        self.flushed_turns = Count()
+        """Turns that those syncs covered; by the number of syncs, the size of a group commit."""
 
         self.peers = PeerMetrics()
         self.moves = MoveMetrics()

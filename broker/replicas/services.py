@@ -171,9 +171,9 @@ def _open_journal(
     return Journal.open(files, directory.journal_path, report.start)
 
 
-def _count_flush(metrics: Metrics, seconds: float, batches: int) -> None:
+def _count_flush(metrics: Metrics, seconds: float, turns: int) -> None:
     metrics.flush.observe(seconds)
-    metrics.flushed_logs.inc(batches)
+    metrics.flushed_turns.inc(turns)
 
 
 def _boot_id() -> str:

@@ -12,7 +12,10 @@ def problems_between(settings: BrokerSettings) -> Iterator[str]:
     """Each contradiction, as a sentence that says what to change."""
     yield from _listener_problems(settings)
     yield from _peer_problems(settings)
-    yield from _security_problems(settings)
+    without_protocol = list(_without_protocol(settings))
+    yield from without_protocol or _protocol_problems(settings)
+    yield from _peer_tls_problems(settings)
+    yield from _authorizer_problems(settings)
     if settings.group_min_session_timeout_ms > settings.group_max_session_timeout_ms:
         yield (
             "group.min.session.timeout.ms is above group.max.session.timeout.ms: "
@@ -73,17 +76,18 @@ def _collide(one: Address, other: Address) -> bool:
     return one.host == other.host or one.is_wildcard or other.is_wildcard
 
 
-def _security_problems(settings: BrokerSettings) -> Iterator[str]:
+def _without_protocol(settings: BrokerSettings) -> Iterator[str]:
     protocols = dict(settings.listener_security_protocol_map)
     for endpoint in settings.listeners:
-        protocol = protocols.get(endpoint.name, endpoint.name)
-        if protocol in _PROTOCOLS:
-            continue
-        yield (
-            f"listener {endpoint.name} has no protocol: add {endpoint.name}:PLAINTEXT, or "
-            "SASL_PLAINTEXT, SSL or SASL_SSL, to listener.security.protocol.map"
-        )
-        return
+        if protocols.get(endpoint.name, endpoint.name) not in _PROTOCOLS:
+            yield (
+                f"listener {endpoint.name} has no protocol: add {endpoint.name}:PLAINTEXT, or "
+                "SASL_PLAINTEXT, SSL or SASL_SSL, to listener.security.protocol.map"
+            )
+
+
+def _protocol_problems(settings: BrokerSettings) -> Iterator[str]:
+    """What the listeners' protocols need. To be asked once each has one."""
     listeners = settings.client_listeners()
     if any(each.speaks_tls for each in listeners):
         if settings.ssl_certificate_location is None:
@@ -96,6 +100,16 @@ def _security_problems(settings: BrokerSettings) -> Iterator[str]:
                 f"ssl.client.auth is {settings.ssl_client_auth}: name those who sign the clients' "
                 "certificates with ssl.ca.location"
             )
+    # By SCRAM those of the cluster may log in, of whom the settings know nothing.
+    has_scram = any(each.startswith("SCRAM-") for each in settings.sasl_enabled_mechanisms)
+    if any(each.requires_sasl for each in listeners) and not (settings.users or has_scram):
+        yield (
+            "a listener asks for SASL, by PLAIN alone, and there are no users: nobody could "
+            "connect; add users, or SCRAM-SHA-256 to sasl.enabled.mechanisms"
+        )
+
+
+def _peer_tls_problems(settings: BrokerSettings) -> Iterator[str]:
     if settings.peer_ssl_certificate_location is None and (
         settings.peer_ssl_key_location or settings.peer_ssl_key_password
     ):
@@ -113,6 +127,9 @@ def _security_problems(settings: BrokerSettings) -> Iterator[str]:
             "brokers speak TLS among themselves with both peer.ssl.certificate.location and "
             "peer.ssl.ca.location: each shows a certificate, and asks for one; set both, or neither"
         )
+
+
+def _authorizer_problems(settings: BrokerSettings) -> Iterator[str]:
     if settings.authorizer_class_name is None and (
         settings.super_users or settings.allow_everyone_if_no_acl_found
     ):
@@ -120,13 +137,6 @@ def _security_problems(settings: BrokerSettings) -> Iterator[str]:
             "there are super.users, or allow.everyone.if.no.acl.found, and no authorizer: "
             "everybody may do everything; add authorizer.class.name=StandardAuthorizer, or leave "
             "them out"
-        )
-    # By SCRAM those of the cluster may log in, of whom the settings know nothing.
-    has_scram = any(each.startswith("SCRAM-") for each in settings.sasl_enabled_mechanisms)
-    if any(each.requires_sasl for each in listeners) and not (settings.users or has_scram):
-        yield (
-            "a listener asks for SASL, by PLAIN alone, and there are no users: nobody could "
-            "connect; add users, or SCRAM-SHA-256 to sasl.enabled.mechanisms"
         )
 
 

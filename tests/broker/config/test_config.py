@@ -285,6 +285,14 @@ def test_settings_that_contradict_each_other_are_refused(
     assert told.startswith(problem)
 
 
+def test_what_contradicts_something_else_is_told_beside_it() -> None:
+    both = {"listeners": "IN://:1,OUT://:2", "peer.ssl.required": "false"}
+    one, two, three = problems(options=both)
+    assert one.startswith("listener IN has no protocol")
+    assert two.startswith("listener OUT has no protocol")
+    assert three.startswith("peer.ssl.required is false and there is no")
+
+
 def test_brokers_to_join_are_addresses_that_can_be_connected_to(tmp_path: Path) -> None:
     file = written(tmp_path, "a.toml", 'join = ["a:9093", "[::1]:9093"]')
     both = (Address("a", 9093), Address("::1", 9093))

@@ -6,7 +6,7 @@ What is not given goes back to its default. `incremental_alter_configs` changes 
 from typing import Final
 
 from tidemark.broker.handlers.change import Change
-from tidemark.broker.metadata.config_changes import Alter, alter_each
+from tidemark.broker.metadata.config_changes import Alter, Outcome, alter_each
 from tidemark.broker.metadata.topic import Topic
 from tidemark.broker.metadata.topic_defaults import replaced
 from tidemark.broker.network.requests import RequestContext
@@ -27,15 +27,7 @@ async def handle(
         node, request.resources, _Replacing(), validate_only=request.validate_only
     )
     return AlterConfigsResponse(
-        responses=[
-            AlterConfigsResourceResponse(
-                error_code=outcome.code,
-                error_message=outcome.message,
-                resource_type=resource.resource_type,
-                resource_name=resource.resource_name,
-            )
-            for resource, outcome in outcomes
-        ]
+        responses=[_response(resource, outcome) for resource, outcome in outcomes]
     )
 
 
@@ -69,16 +61,17 @@ def _configs(resource: AlterConfigsResource) -> dict[str, str]:
 
 
 def refuse(request: AlterConfigsRequest, error: RequestError) -> AlterConfigsResponse:
-    return AlterConfigsResponse(
-        responses=[
-            AlterConfigsResourceResponse(
-                error_code=error.code,
-                error_message=error.message,
-                resource_type=each.resource_type,
-                resource_name=each.resource_name,
-            )
-            for each in request.resources
-        ]
+    return AlterConfigsResponse(responses=[_response(each, error) for each in request.resources])
+
+
+def _response(
+    resource: AlterConfigsResource, outcome: Outcome | RequestError
+) -> AlterConfigsResourceResponse:
+    return AlterConfigsResourceResponse(
+        error_code=outcome.code,
+        error_message=outcome.message,
+        resource_type=resource.resource_type,
+        resource_name=resource.resource_name,
     )
 
 

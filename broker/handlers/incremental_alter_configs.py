@@ -6,7 +6,7 @@ from typing import Final
 from tidemark.broker.config import SETTINGS
 from tidemark.broker.config.kafka_names import TOPIC_DEFAULTS
 from tidemark.broker.handlers.change import Change
-from tidemark.broker.metadata.config_changes import Alter, alter_each
+from tidemark.broker.metadata.config_changes import Alter, Outcome, alter_each
 from tidemark.broker.metadata.topic import Topic
 from tidemark.broker.metadata.topic_defaults import changed
 from tidemark.broker.network.requests import RequestContext
@@ -38,15 +38,7 @@ async def handle(
         node, request.resources, _Changing(), validate_only=request.validate_only
     )
     return IncrementalAlterConfigsResponse(
-        responses=[
-            AlterConfigsResourceResponse(
-                error_code=outcome.code,
-                error_message=outcome.message,
-                resource_type=resource.resource_type,
-                resource_name=resource.resource_name,
-            )
-            for resource, outcome in outcomes
-        ]
+        responses=[_response(resource, outcome) for resource, outcome in outcomes]
     )
 
 
@@ -91,15 +83,18 @@ def refuse(
     request: IncrementalAlterConfigsRequest, error: RequestError
 ) -> IncrementalAlterConfigsResponse:
     return IncrementalAlterConfigsResponse(
-        responses=[
-            AlterConfigsResourceResponse(
-                error_code=error.code,
-                error_message=error.message,
-                resource_type=each.resource_type,
-                resource_name=each.resource_name,
-            )
-            for each in request.resources
-        ]
+        responses=[_response(each, error) for each in request.resources]
+    )
+
+
+def _response(
+    resource: AlterConfigsResource, outcome: Outcome | RequestError
+) -> AlterConfigsResourceResponse:
+    return AlterConfigsResourceResponse(
+        error_code=outcome.code,
+        error_message=outcome.message,
+        resource_type=resource.resource_type,
+        resource_name=resource.resource_name,
     )
 
 

@@ -26,14 +26,14 @@ class Alarm:
         deadline_seconds = (deadline_ms + 1) / 1000
         if self._timer is None or deadline_seconds < self._timer.deadline_seconds:
             self._cancel()
-            self._timer = self._timers.at(deadline_seconds, self._is_due)
+            self._timer = self._timers.at(deadline_seconds, self._go_off)
 
     def _cancel(self) -> None:
         timer, self._timer = self._timer, None
         if timer is not None:
             timer.cancel()
 
-    def _is_due(self) -> None:
+    def _go_off(self) -> None:
         self._timer = None
         self._ring()
 

@@ -181,7 +181,7 @@ class DiskWriter:
         if not self._using_journal.acquire(blocking=False):
             return False  # the thread notes something in it
         try:
-            if not self._has_room_for(group.records):
+            if not self._write_if_there_is_room(group.records):
                 return False  # the thread can wait for it
             self._journal.sync(notes=False)
         except OSError as error:
@@ -198,8 +198,8 @@ class DiskWriter:
         self._when_done(self._note_here)
         return True
 
-    def _has_room_for(self, records: Sequence[JournalRecord]) -> bool:
-        """Write these, unless the disk is full, say: then nothing was written."""
+    def _write_if_there_is_room(self, records: Sequence[JournalRecord]) -> bool:
+        """Whether these were written; if not, the disk is full, say, and nothing was."""
         try:
             self._journal.write(records, synced=True)
         except OSError as error:

@@ -109,10 +109,11 @@ class FetchSession:
         """The answers of which the reader has to hear; from then on it is taken to know them."""
         for topic in topics:
             for answer in topic.partitions:
-                if self._is_news(self._key(topic), answer):
+                if self._note_told(self._key(topic), answer):
                     yield topic, answer
 
-    def _is_news(self, topic: TopicKey, answer: PartitionData) -> bool:
+    def _note_told(self, topic: TopicKey, answer: PartitionData) -> bool:
+        """The reader knows this from now on; whether it did not before."""
         remembered = self._partitions.get((topic, answer.partition_index))
         if remembered is None:
             return True
@@ -217,7 +218,7 @@ class FetchSessions:
             return response
         session = FetchSession(self._free_number(), uses_ids=uses_ids, now=now)
         session.take(request)
-        if len(session) == 0 or not self._has_room(len(session), now):
+        if len(session) == 0 or not self._make_room(len(session), now):
             return response
         self._sessions[session.id] = session
         self.partitions += len(session)
@@ -231,8 +232,8 @@ class FetchSessions:
             if number not in self._sessions:
                 return number
 
-    def _has_room(self, size: int, now: float) -> bool:
-        """Whether another session may be opened; others make room for it, if they have to."""
+    def _make_room(self, size: int, now: float) -> bool:
+        """Have others make room for another session, if they have to; whether it may be opened."""
         if self._slots == 0 or size > self._partitions_max:
             return False
         while len(self._sessions) >= self._slots or self.partitions + size > self._partitions_max:

@@ -57,7 +57,7 @@ class Concerns:
 
     def left(self, replica: GroupReplica) -> None:
         self.unclean.pop(replica, None)
-        self._has_leader(replica)
+        self._forget_leaderless(replica)
         self._lossy.pop(replica, None)
 
     def led(self, replica: GroupReplica, *, has_leader: bool, now: float) -> None:
@@ -65,13 +65,13 @@ class Concerns:
         if not has_leader:
             self._leaderless.setdefault(replica, now)
             return
-        self._has_leader(replica)
+        self._forget_leaderless(replica)
         role = replica.group.role
         if isinstance(role, Leader) and role.may_have_lost:
             self._lossy[replica] = None
             self._lossy_at = min(self._lossy_at, now + LOSSY_S)
 
-    def _has_leader(self, replica: GroupReplica) -> None:
+    def _forget_leaderless(self, replica: GroupReplica) -> None:
         self._leaderless.pop(replica, None)
         if not self._leaderless:
             self._leaderless = {}  # the table of one that has held thousands stays that large

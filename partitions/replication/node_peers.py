@@ -80,7 +80,7 @@ class MeetingNode(HostingNode):
     def _meet(self, node: NodeId, incarnation: int) -> None:
         """A process of `node` lives, perhaps another one than before."""
         is_new = self.peers.incarnation(node) != incarnation
-        if self.peers.is_replaced(node, incarnation):
+        if self.peers.note_incarnation(node, incarnation):
             self._lost(node)
             self._forget_process(node)
         if self.peers.heard(node, self._now):

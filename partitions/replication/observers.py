@@ -137,7 +137,7 @@ class Observers:
                 _NOBODY if parent is None else parent,
             )
             incarnation = self._peers.incarnation(known.node)
-            if self._reports.is_due(known.node, incarnation, known.epoch, standing):
+            if self._reports.note_told(known.node, incarnation, known.epoch, standing):
                 by_leader.setdefault(known.node, []).append(standing)
         for leader, standings in by_leader.items():
             self._outbox.send(leader, ObserverReport(tuple(standings)))

@@ -159,8 +159,8 @@ class PeerTable:
         peer = self._peers.get(node)
         return peer is not None and incarnation < peer.incarnation
 
-    def is_replaced(self, node: NodeId, incarnation: int) -> bool:
-        """Take the incarnation down; whether it means that a process that was known is dead."""
+    def note_incarnation(self, node: NodeId, incarnation: int) -> bool:
+        """A process of that node is there; whether it means that one that was known is dead."""
         peer = self._peers.setdefault(node, _Peer())
         was, peer.incarnation = peer.incarnation, incarnation
         return 0 < was < incarnation

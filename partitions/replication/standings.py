@@ -74,11 +74,11 @@ class Reports:
         # What each leader was told last, by the group.
         self._told: dict[PartitionKey, tuple[NodeId, int, Epoch, Position]] = {}
 
-    def is_due(
+    def note_told(
         self, leader: NodeId, incarnation: int, epoch: Epoch, standing: ObserverStanding
     ) -> bool:
-        """Whether that process has yet to hear this as the leader of that epoch; it counts as told
-        from now on."""
+        """This counts as told to that process, as the leader of that epoch, from now on; whether it
+        is yet to be."""
         told = leader, incarnation, epoch, standing.committed
         if self._told.get(standing.key) == told and standing.staleness_ms <= _STALE_MS:
             return False

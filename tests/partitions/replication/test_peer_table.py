@@ -130,9 +130,9 @@ def test_what_a_peer_heard_before_it_was_lost_does_not_bring_it_back() -> None:
 
 def test_a_newer_incarnation_is_another_process() -> None:
     peers = table()
-    assert not peers.is_replaced(B, 3)  # the first that is heard of replaces nothing
-    assert not peers.is_replaced(B, 3)
-    assert peers.is_replaced(B, 4)
+    assert not peers.note_incarnation(B, 3)  # the first that is heard of replaces nothing
+    assert not peers.note_incarnation(B, 3)
+    assert peers.note_incarnation(B, 4)
     assert peers.is_outdated(B, 3)
     assert not peers.is_outdated(B, 4)
 

@@ -59,17 +59,17 @@ def test_a_leader_adds_the_age_of_a_report_only_where_more_was_committed_since()
 def test_an_observer_reports_what_has_changed_and_again_while_it_is_stale() -> None:
     reports = Reports()
     fresh = ObserverStanding(KEY, at(5), 80, NodeId(2))
-    assert reports.is_due(LEADER, 1, Epoch(3), fresh)
-    assert not reports.is_due(LEADER, 1, Epoch(3), fresh)
-    assert reports.is_due(LEADER, 1, Epoch(3), fresh._replace(committed=at(6)))
+    assert reports.note_told(LEADER, 1, Epoch(3), fresh)
+    assert not reports.note_told(LEADER, 1, Epoch(3), fresh)
+    assert reports.note_told(LEADER, 1, Epoch(3), fresh._replace(committed=at(6)))
     again = fresh._replace(committed=at(6))
-    assert reports.is_due(LEADER, 1, Epoch(4), again), "it has led, lost and won the lead"
-    assert reports.is_due(
+    assert reports.note_told(LEADER, 1, Epoch(4), again), "it has led, lost and won the lead"
+    assert reports.note_told(
         LEADER, 2, Epoch(3), fresh._replace(committed=at(6))
     )  # another process of it
-    assert reports.is_due(NodeId(3), 1, Epoch(3), fresh._replace(committed=at(6)))
+    assert reports.note_told(NodeId(3), 1, Epoch(3), fresh._replace(committed=at(6)))
     stale = fresh._replace(committed=at(6), staleness_ms=5_000)
-    assert reports.is_due(NodeId(3), 1, Epoch(3), stale)
-    assert reports.is_due(NodeId(3), 1, Epoch(3), stale)
+    assert reports.note_told(NodeId(3), 1, Epoch(3), stale)
+    assert reports.note_told(NodeId(3), 1, Epoch(3), stale)
     reports.lost(NodeId(3))
-    assert reports.is_due(NodeId(3), 1, Epoch(3), fresh._replace(committed=at(6)))
+    assert reports.note_told(NodeId(3), 1, Epoch(3), fresh._replace(committed=at(6)))

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import field
+from dataclasses import field, replace
 from random import Random
 
+from tidemark.broker.balancing.broker_states import why_metadata_need
 from tidemark.broker.balancing.progress import Progress, holds, work_left
 from tidemark.partitions.balancing.by_hand import plan_drain
 from tidemark.partitions.balancing.refusals import Refusal
@@ -34,6 +35,8 @@ class Description:
     replicas_going: int = 0
     left_ms: int | None = None
     stuck: list[str] = field(default_factory=list)
+    needed: list[str] = field(default_factory=list)
+    """Why the cluster's metadata would be without a majority if it left now."""
 
     @property
     def state(self) -> str:
@@ -41,7 +44,7 @@ class Description:
             case BrokerState.ACTIVE:
                 return "active"
             case BrokerState.DECOMMISSIONING:
-                return "decommissioning" if self.replicas else "decommissioned"
+                return "decommissioning" if self.replicas or self.needed else "decommissioned"
             case _:
                 return "draining" if self.leaders or self.is_controller else "drained"
 
@@ -60,9 +63,13 @@ class Description:
 
 
 def describe(
-    snapshot: Snapshot, controller: NodeId, rules: Settings, progress: Progress
+    snapshot: Snapshot,
+    controller: NodeId,
+    rules: Settings,
+    progress: Progress,
+    metadata: Group | None,
 ) -> list[Description]:
-    """All brokers, by number. May take long: for a thread."""
+    """All brokers, by number. `metadata` is their own group. May take long: for a thread."""
     described = {
         broker.node_id: Description(broker=broker, is_controller=broker.node_id == controller)
         for broker in sorted(snapshot.brokers, key=lambda broker: broker.node_id)
@@ -75,8 +82,25 @@ def describe(
         if each.broker.state is not BrokerState.ACTIVE:
             work = work_left(each.broker.state, node, snapshot.groups)
             each.left_ms = progress.left_ms(node, work, snapshot.now_ms)
-            each.stuck = list(_stuck(each, snapshot, rules))[:_STUCK_MAX]
+            if each.broker.state is BrokerState.DECOMMISSIONING:
+                each.needed = _why_needed(metadata, node, snapshot, rules)
+            each.stuck = [*each.needed, *_stuck(each, snapshot, rules)][:_STUCK_MAX]
     return list(described.values())
+
+
+def _why_needed(
+    metadata: Group | None, node: NodeId, snapshot: Snapshot, rules: Settings
+) -> list[str]:
+    """Its vote goes to another broker soon, or once there is one; then it may be stopped. Of
+    several that are to leave and have to wait for each other, the first by number goes first."""
+    brokers = [
+        replace(each, state=BrokerState.ACTIVE)
+        if each.state is BrokerState.DECOMMISSIONING and each.node_id > node
+        else each
+        for each in snapshot.brokers
+    ]
+    needed = why_metadata_need(metadata, node, replace(snapshot, brokers=brokers), rules)
+    return [f"{refusal.partition}: {refusal.sentence}" for refusal in needed]
 
 
 def _stuck(one: Description, snapshot: Snapshot, rules: Settings) -> Iterator[str]:

@@ -71,7 +71,10 @@ class Balancing:
         `RequestError` for one that is not there."""
         snapshot = await self.gathering.gather_told()
         rules, progress = self.balancer.rules, self.balancer.progress
-        found = await trio.to_thread.run_sync(describe, snapshot, controller, rules, progress)
+        metadata = self.gathering.metadata_group()
+        found = await trio.to_thread.run_sync(
+            describe, snapshot, controller, rules, progress, metadata
+        )
         known = {each.broker.node_id for each in found}
         for node in () if nodes is None else nodes:
             if node not in known:

@@ -27,7 +27,8 @@ async def refusal(world: World, node: int, state: BrokerState) -> str:
 
 async def described(world: World) -> dict[int, Description]:
     snapshot = await world.gathering.gather()
-    found = describe(snapshot, NodeId(1), world.balancer.rules, world.balancer.progress)
+    metadata, balancer = world.gathering.metadata_group(), world.balancer
+    found = describe(snapshot, NodeId(1), balancer.rules, balancer.progress, metadata)
     return {each.broker.node_id: each for each in found}
 
 
@@ -149,6 +150,35 @@ async def test_a_broker_that_leaves_gives_its_replicas_away_and_is_forgotten(
             world.set_alive(4, False)
             await trio.sleep(20)
             assert 4 not in world.state.brokers
+
+
+async def test_a_broker_that_leaves_is_not_done_while_the_metadata_need_its_vote(
+    autojump_clock: MockClock,
+) -> None:
+    """Whoever waits is told to stop it then, and may throw its disk away."""
+    async with open_world(1, 2, 3, 4) as world:
+        world.liveness.metadata_voters = EVERYWHERE
+        world.set_alive(3, False)
+        await world.states.set(NodeId(2), DECOMMISSIONING)
+        leaving = (await described(world))[2]
+        assert (leaving.replicas, leaving.state) == (0, "decommissioning")
+        (why,) = leaving.stuck
+        assert why == (
+            "__cluster-0: without broker 2 it has 1 of 3 voters in sync on brokers to count on "
+            "(1), and needs 2"
+        )
+        world.liveness.metadata_voters = (1, 2, 4)
+        assert (await described(world))[2].state == "decommissioned"
+
+
+async def test_of_two_that_leave_and_have_to_wait_for_each_other_one_goes_first(
+    autojump_clock: MockClock,
+) -> None:
+    async with open_world(*EVERYWHERE) as world:
+        for node in (2, 3):
+            await world.states.set(NodeId(node), DECOMMISSIONING)
+        found = await described(world)
+        assert (found[2].state, found[3].state) == ("decommissioned", "decommissioning")
 
 
 async def test_replicas_on_their_way_to_a_broker_that_dies_go_to_another(

@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import field
 from functools import lru_cache
+from pathlib import Path
 from socket import socket
 from typing import TYPE_CHECKING, Final
 
@@ -60,8 +61,29 @@ def context_of(tls: Tls) -> ssl.SSLContext:
             context.load_cert_chain(tls.certificate_file, tls.key_file, lambda: password)
         except (OSError, ValueError) as error:
             files = " and ".join(filter(None, (tls.certificate_file, tls.key_file)))
-            raise ConfigError(f"the client's certificate {files}: {_words(error)}") from error
+            raise ConfigError(
+                f"the client's certificate {files}: {_why_no_key(tls, error)}"
+            ) from error
     return context
+
+
+def _why_no_key(tls: Tls, error: OSError | ValueError) -> str:
+    """OpenSSL has one error, without a reason, for most that may be wrong with a key: so it is
+    looked at."""
+    if not isinstance(error, ssl.SSLError) or error.reason:
+        return _words(error)
+    assert tls.certificate_file is not None
+    certificate, key = (
+        Path(file).read_text(errors="replace")
+        for file in (tls.certificate_file, tls.key_file or tls.certificate_file)
+    )
+    if "-----BEGIN CERTIFICATE-----" in certificate:
+        if "PRIVATE KEY-----" not in key:
+            return "there is no key in it: name the key's file, in PEM, with ssl.key.location"
+        if "ENCRYPTED" in key:
+            is_wrong = "wrong" if tls.key_password else "missing"
+            return f"the key is encrypted, and ssl.key.password is {is_wrong}"
+    return "it has to be in PEM (of a keystore: openssl pkcs12 -in KEYSTORE -nodes)"
 
 
 class TlsSocket(ssl.SSLSocket):

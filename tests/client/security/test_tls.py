@@ -16,7 +16,8 @@ import trio
 from tests.client.security.tls_proxy import CERTIFICATES, TlsProxy, open_tls_proxy
 from tidemark.client import ClientSettings, Sasl, Tls, TopicPartition, UntrustedBroker, open_client
 from tidemark.client.blocking import KeptConnections, connect, read_batches
-from tidemark.protocol.errors import ErrorCode, RequestError
+from tidemark.client.security.tls import context_of
+from tidemark.protocol.errors import ConfigError, ErrorCode, RequestError
 from tidemark.protocol.messages.metadata import MetadataRequest, MetadataResponse
 from tidemark.testing import open_cluster
 
@@ -182,3 +183,30 @@ async def test_a_password_goes_through_it() -> None:
         with pytest.raises(RequestError, match="localhost") as caught:
             await trio.to_thread.run_sync(ask, wrong)
         assert caught.value.code is ErrorCode.SASL_AUTHENTICATION_FAILED
+
+
+@pytest.mark.parametrize(
+    ("files", "why"),
+    [
+        ({"certificate_file": "ca.pem"}, "there is no key in it: name .* with ssl.key.location"),
+        (
+            {"certificate_file": "ca.pem", "key_file": "ca.pem"},
+            "there is no key in it: name .* with ssl.key.location",
+        ),
+        ({"certificate_file": "encrypted.pem"}, "encrypted, and ssl.key.password is missing"),
+        (
+            {"certificate_file": "encrypted.pem", "key_password": "no"},
+            "encrypted, and ssl.key.password is wrong",
+        ),
+        ({"certificate_file": "ca.pem", "key_file": "client.pem"}, "key values mismatch"),
+        ({"certificate_file": "make.sh"}, "it has to be in PEM"),
+        ({"certificate_file": "nosuch.pem"}, "No such file"),
+    ],
+)
+def test_what_is_wrong_with_a_key_is_said_in_words(files: dict[str, str], why: str) -> None:
+    paths = {
+        name: str(CERTIFICATES / value) if name.endswith("_file") else value
+        for name, value in files.items()
+    }
+    with pytest.raises(ConfigError, match=why):
+        context_of(Tls(**paths))  # type: ignore[arg-type]  # all of these are text

@@ -31,7 +31,7 @@ def read_file(path: Path) -> dict[str, str]:
     """
     found: dict[str, str] = {}
     try:
-        lines = path.read_text("utf-8").splitlines()
+        lines = path.read_text("utf-8-sig").splitlines()  # Editors on Windows begin with a mark.
     except UnicodeDecodeError:
         raise click.UsageError(f"{path}: expected lines of name=value in UTF-8") from None
     for number, text in _whole_lines(lines):

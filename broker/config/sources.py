@@ -62,7 +62,7 @@ def from_file(path: Path) -> Source:
     read.
     """
     try:
-        content = path.read_text(encoding="utf-8")
+        content = path.read_text(encoding="utf-8-sig")  # Editors on Windows begin with a mark.
     except OSError as error:
         reason = os.strerror(error.errno) if error.errno else str(error)
         raise ConfigError(f"cannot read the configuration file {path}: {reason}") from error

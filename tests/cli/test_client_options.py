@@ -70,6 +70,12 @@ def test_a_line_may_go_on_in_the_next_as_in_kafka_s_own_files(tmp_path: Path) ->
     }
 
 
+def test_a_byte_order_mark_is_no_part_of_the_first_name(tmp_path: Path) -> None:
+    config = tmp_path / "client.properties"
+    config.write_bytes(b"\xef\xbb\xbfsecurity.protocol=SSL\r\n")
+    assert read_file(config) == {"security.protocol": "SSL"}
+
+
 def test_a_file_that_is_no_text_is_refused(command: Command, tmp_path: Path) -> None:
     config = tmp_path / "client.p12"
     config.write_bytes(b"a=\xff\n")

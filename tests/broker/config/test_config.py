@@ -191,6 +191,12 @@ def test_kafkas_own_server_properties_starts_a_broker(tmp_path: Path) -> None:
     assert any(notice.startswith("num.io.threads") for notice in loaded.notices)
 
 
+@pytest.mark.parametrize("name", ["tidemark.toml", "server.properties"])
+def test_a_byte_order_mark_is_no_part_of_the_first_name(tmp_path: Path, name: str) -> None:
+    file = written(tmp_path, name, "\ufeffnum.partitions=3\r\n")
+    assert load_settings(file=file).settings.num_partitions == 3
+
+
 def test_a_typo_in_server_properties_is_a_mistake(tmp_path: Path) -> None:
     file = written(tmp_path, "server.properties", "log.retention.hour=3")
     assert problems(file=file) == [

@@ -9,7 +9,11 @@ from collections.abc import Iterable, Mapping
 from typing import Final, NamedTuple
 
 from tidemark.broker.config import SETTINGS, BrokerSettings
-from tidemark.broker.config.kafka_names import TOPIC_DEFAULTS, is_without_meaning
+from tidemark.broker.config.kafka_names import (
+    SCALED_TOPIC_DEFAULTS,
+    TOPIC_DEFAULTS,
+    is_without_meaning,
+)
 from tidemark.broker.metadata.config_source import ConfigSource
 from tidemark.partitions.state_machines.broker_configs import BrokerConfigs
 from tidemark.partitions.state_machines.config_changes import ConfigChange, altered
@@ -93,6 +97,8 @@ def _topic_name(name: str) -> str:
         return topic_name
     if name in SETTINGS:
         why = "does not change while a broker runs: change its file and start it again"
+    elif name in SCALED_TOPIC_DEFAULTS:
+        why = f"does not change while a broker runs: set {SCALED_TOPIC_DEFAULTS[name][0]}"
     elif name.endswith(".replication.throttled.rate"):
         why = (
             "is not there: replicas are copied within reassignment.bytes.per.second, a setting of "

@@ -295,6 +295,7 @@ class BrokerFetcher:
             return
         if reading.session == session:
             reading.jump(offsets[reading.topic_partition])
+            self._buffer.changed.set()  # it may be at its end by that
 
     async def _failed(self, readings: list[Reading], error: OSError | RequestError) -> None:
         """Try these again later, or tell the reader if that is no use or has lasted too long."""

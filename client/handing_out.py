@@ -226,6 +226,7 @@ class HandingOut:
             self._let_go()
         reading.jump(offset)
         self._readings.wake()
+        self._readings.buffer.changed.set()  # for another task, which may be at the end by that
 
     def _as_commit(self, topic_partition: TopicPartition) -> CommittedOffset:
         """The position, with the epoch of the record before it."""

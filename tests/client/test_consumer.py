@@ -239,6 +239,34 @@ async def test_or_reading_goes_on_where_it_was_told_to(
         assert (await anext(consumer)).value == b"%d" % first
 
 
+@pytest.mark.parametrize(("reset", "left"), [("beginning", 0), ("end", 0), ("end", 6)])
+async def test_where_it_was_told_to_go_on_may_be_the_end(
+    client: Client, topic: str, reset: Literal["beginning", "end"], left: int
+) -> None:
+    await client.admin.create_topic(topic, partitions=1)
+    await write(client, topic, numbered(10))
+    await client.admin.delete_records({TopicPartition(topic, 0): 10 - left})
+    with trio.fail_after(10):
+        async with client.consumer(topic, start=2, out_of_range=reset, until_end=True) as consumer:
+            assert [record.offset async for record in consumer] == []
+
+
+async def test_another_task_may_seek_to_the_end(client: Client, topic: str) -> None:
+    await client.admin.create_topic(topic, partitions=1)
+    here = TopicPartition(topic, 0)
+    await write(client, topic, numbered(10))
+    async with client.consumer(topic, until_end=True) as consumer, trio.open_nursery() as nursery:
+        consumer.pause(here)
+
+        async def skip() -> None:
+            await trio.testing.wait_all_tasks_blocked(0.1)
+            await consumer.seek(here, "end")
+
+        nursery.start_soon(skip)
+        with trio.fail_after(10):
+            assert [record.offset async for record in consumer] == []
+
+
 async def test_small_fetches_are_put_together(client: Client, topic: str) -> None:
     await client.admin.create_topic(topic, partitions=1)
     async with client.producer(batch_bytes=1000) as producer:

@@ -15,6 +15,7 @@ from typing import TypeVar
 
 import trio
 
+from tidemark.client.blocking.portal import run_there
 from tidemark.testing.cluster import LOOK_SECONDS, Cluster, open_cluster
 
 T = TypeVar("T")
@@ -136,7 +137,7 @@ class BlockingCluster:
         return trio.from_thread.run_sync(action, *args, trio_token=self._token)
 
     def _run(self, action: Callable[..., Awaitable[T]], *args: object) -> T:
-        return trio.from_thread.run(action, *args, trio_token=self._token)
+        return run_there(self._token, partial(action, *args))
 
 
 @contextmanager

@@ -12,6 +12,39 @@ P = ParamSpec("P")
 T = TypeVar("T")
 
 
+def run_there(token: trio.lowlevel.TrioToken, function: Callable[[], Awaitable[T]]) -> T:
+    """Call it in another thread's loop, and wait for what it returns or raises.
+
+    What interrupts the wait (Ctrl-C) cancels the call, and goes out once that has ended: else it
+    would go on for nobody. It may have ended well just then.
+    """
+    scope, has_begun, ended = trio.CancelScope(), trio.Event(), trio.Event()
+
+    async def call() -> T:
+        has_begun.set()
+        try:
+            with scope:
+                return await function()
+            raise AssertionError("it was cancelled, and nobody waits for this")
+        finally:
+            ended.set()
+
+    async def cancel() -> None:
+        scope.cancel()
+        # What was posted before this has begun by then; what was not never will.
+        await trio.lowlevel.checkpoint()
+        if has_begun.is_set():
+            await ended.wait()
+
+    try:
+        return trio.from_thread.run(call, trio_token=token)
+    except BaseException:
+        if not ended.is_set():
+            with suppress(trio.RunFinishedError, trio.Cancelled):
+                trio.from_thread.run(cancel, trio_token=token)
+        raise
+
+
 class Portal:
     """Runs things in the client's thread, one after the other as they are asked for."""
 
@@ -21,38 +54,10 @@ class Portal:
         self._process = os.getpid()
 
     def run(self, function: Callable[P, Awaitable[T]], *args: P.args, **kwargs: P.kwargs) -> T:
-        """Call it there, and wait for what it returns or raises.
-
-        What interrupts the wait (Ctrl-C) cancels the call, and goes out once that has ended: else
-        it would go on for nobody. It may have ended well just then.
-        """
+        """As `run_there`."""
         self._require_thread()
-        scope, has_begun, ended = trio.CancelScope(), trio.Event(), trio.Event()
-
-        async def call() -> T:
-            has_begun.set()
-            try:
-                with scope:
-                    return await function(*args, **kwargs)
-                raise AssertionError("it was cancelled, and nobody waits for this")
-            finally:
-                ended.set()
-
-        async def cancel() -> None:
-            scope.cancel()
-            # What was posted before this has begun by then; what was not never will.
-            await trio.lowlevel.checkpoint()
-            if has_begun.is_set():
-                await ended.wait()
-
-        try:
-            with _closed_by_then():
-                return trio.from_thread.run(call, trio_token=self._token)
-        except BaseException:
-            if not ended.is_set():
-                with suppress(trio.ClosedResourceError), _closed_by_then():
-                    trio.from_thread.run(cancel, trio_token=self._token)
-            raise
+        with _closed_by_then():
+            return run_there(self._token, partial(function, *args, **kwargs))
 
     def run_sync(self, function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
         self._require_thread()

@@ -12,7 +12,7 @@ import trio
 
 from tidemark.client import Consumer, ConsumerRecord, TopicPartition
 from tidemark.client.blocking import BlockingClient, open_client
-from tidemark.testing import BlockingCluster, open_blocking_cluster
+from tidemark.testing import BlockingCluster, Cluster, open_blocking_cluster
 
 
 @pytest.fixture
@@ -119,6 +119,22 @@ def test_a_client_whose_opening_is_interrupted_is_gone() -> None:
         with interrupted_soon(), open_client(f"{host}:{port}"):
             pass
     assert "tidemark-client" not in [thread.name for thread in threading.enumerate()]
+
+
+def test_a_cluster_can_be_left_after_a_start_was_interrupted(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    start = Cluster.start
+
+    async def interrupt_and_start(cluster: Cluster, *nodes: int) -> None:
+        interrupt()
+        await start(cluster, *nodes)
+
+    with open_blocking_cluster() as cluster:
+        cluster.stop(1)
+        monkeypatch.setattr(Cluster, "start", interrupt_and_start)
+        with pytest.raises(KeyboardInterrupt):
+            cluster.start(1)
 
 
 def test_a_call_that_lasts_longer_than_the_client_says_so(

@@ -38,6 +38,10 @@ class TopicRoutes:
     count: int = 0
     """How many partitions there are; queues may be left of more, of before it was made anew."""
 
+    def lacks(self, partition: int) -> bool:
+        """Whether it may have been added since the metadata came."""
+        return isinstance(partition, int) and partition >= self.count
+
     def queue(self, partition: int) -> PartitionQueue:
         """A partition's queue, by a number that the caller has chosen."""
         if not isinstance(partition, SupportsIndex):
@@ -98,8 +102,14 @@ class Routes:
         """How many wait for everything to be sent; while any does, nothing lingers."""
 
     async def find(self, topic: str) -> None:
-        """Find a topic, which may be created by that. Raises `RequestError` if there is none."""
-        await self._network.topic(topic, may_create=True)
+        """Find a topic, which may be created by that, or what has become of it since it was found.
+
+        Raises `RequestError` if there is none.
+        """
+        if topic in self.topics:
+            await self._network.try_refresh([topic])
+        else:
+            await self._network.topic(topic, may_create=True)
 
     def add(self, topic: str) -> TopicRoutes:
         """Send to a topic that was found."""

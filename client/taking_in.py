@@ -100,7 +100,7 @@ class TakingIn:
         if timestamp_ms is not None:
             timestamp_ms = as_timestamp(timestamp_ms)
         known = self._routes.topics.get(topic)
-        if known is None:
+        if known is None or (partition is not None and known.lacks(partition)):
             known = await self._learn(topic)
         size = RECORD_OVERHEAD + (len(value) if value else 0) + (len(key) if key else 0)
         if named:
@@ -134,7 +134,7 @@ class TakingIn:
         the batch has not been taken.
         """
         known = self._routes.topics.get(topic)
-        if known is None:
+        if known is None or known.lacks(partition):
             known = await self._learn(topic)
         header = check_batch(batch)
         if header.size_bytes != len(batch):

@@ -21,7 +21,7 @@ from tidemark.client.partitioner import murmur2_partition
 from tidemark.protocol.records.header import iter_headers
 from tidemark.protocol.records.records import Record, encode_batch
 from tidemark.protocol.types import Offset
-from tidemark.testing import open_cluster
+from tidemark.testing import BlockingCluster, open_cluster
 
 
 async def test_records_are_where_their_futures_say(client: Client, topic: str) -> None:
@@ -285,3 +285,18 @@ async def test_a_topic_that_is_made_anew_with_fewer_partitions_is_sent_to(
                 pass
         with pytest.raises(RequestError, match="has 1 partitions, no partition 1"):
             await producer.send(topic, b"x", partition=1)
+
+
+async def test_a_partition_that_was_added_is_sent_to(
+    client: Client, tidemark_session: BlockingCluster, topic: str
+) -> None:
+    await client.admin.create_topic(topic, partitions=1)
+    async with client.producer() as producer, open_client(tidemark_session.bootstrap) as other:
+        await producer.send(topic, b"x", partition=0)
+        await other.admin.create_partitions(topic, 3)
+        assert (await (await producer.send(topic, b"x", partition=2)).wait()).offset == 0
+        await other.admin.create_partitions(topic, 4)
+        batch = encode_batch([Record(Offset(0), 0, None, b"x", ())])
+        assert (await (await producer.send_batch(topic, 3, batch)).wait()).offset == 0
+        with pytest.raises(RequestError, match="has 4 partitions, no partition 4"):
+            await producer.send(topic, b"x", partition=4)

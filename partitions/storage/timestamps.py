@@ -68,9 +68,8 @@ class Look(NamedTuple):
     def whole(self) -> TimestampAndOffset:
         """What stands for its records where they cannot be made out: whoever reads from there on
         misses none."""
-        return TimestampAndOffset(
-            self.header.max_timestamp, max(self.header.base_offset, self.start)
-        )
+        first = max(self.header.base_offset, self.start)
+        return TimestampAndOffset(self.header.max_timestamp, first)
 
 
 class Search:
@@ -163,13 +162,18 @@ class Largest(Search):
         super().__init__()
         self._candidate: tuple[int, Offset] | None = None
         """The largest timestamp that a batch of the segment at hand states, and its last offset."""
+        self._segment = Offset(0)
+        """That of the last look."""
+        self._overstated: tuple[Offset, int, Offset] | None = None
+        """A segment, the timestamp that a batch there states but none of its records has, and where
+        it ends. Of the others those that state less are still to be gone through."""
 
     def next(self, segments: Sequence[Segment], start: Offset, end: Offset) -> Look | None:
         for segment in self._segments_from(segments, start, end):
             known = segment.index.largest
             if known is None or known.timestamp_ms <= self._found_ms:
                 self._at = segment.end_offset
-            elif self._at <= known.offset < end:
+            elif self._at <= known.offset < end and not self._is_overstated_in(segment):
                 look = self._look(segment, known.offset, start, end)
                 is_whole = look.header.base_offset >= start
                 self._at = segment.end_offset if is_whole else look.header.next_offset
@@ -186,6 +190,11 @@ class Largest(Search):
             taken += 1
             if timestamp_ms > self._found_ms and look.start <= offset < look.end:
                 self.found = TimestampAndOffset(timestamp_ms, offset)
+        header = look.header
+        is_whole = header.base_offset >= look.start and header.next_offset <= look.end
+        if taken < count and is_whole and header.max_timestamp > self._found_ms:
+            self._overstated = self._segment, header.max_timestamp, header.last_offset
+            self._at = self._segment
         return taken == count
 
     def take_whole(self, look: Look) -> None:
@@ -199,7 +208,8 @@ class Largest(Search):
     def _walk(self, segment: Segment, start: Offset, end: Offset) -> bool:
         """Go from header to header for the candidate, where the largest of the whole segment does
         not count; whether that has come to the segment's end, or to a batch that is cut."""
-        entry = segment.largest_before(end)
+        is_overstated = self._is_overstated_in(segment)
+        entry = None if is_overstated else segment.largest_before(end)
         if entry is not None:
             # All before it are smaller, but its own batch may be the one.
             self._at = max(self._at, entry.offset)
@@ -214,14 +224,27 @@ class Largest(Search):
                 return True
             self._at = header.next_offset
             least_ms = self._found_ms if self._candidate is None else self._candidate[0]
-            if header.max_timestamp > least_ms:
+            is_done = is_overstated and self._is_done(header, end)
+            if header.max_timestamp > least_ms and not is_done:
                 self._candidate = (header.max_timestamp, header.last_offset)
                 if header.base_offset < start:
                     return True  # its largest may be among those that do not count
         return self._at >= segment.end_offset
 
+    def _is_overstated_in(self, segment: Segment) -> bool:
+        return self._overstated is not None and self._overstated[0] == segment.base_offset
+
+    def _is_done(self, header: BatchHeader, end: Offset) -> bool:
+        """Whether a batch has no records, or its turn was before the one's that overstates."""
+        assert self._overstated is not None
+        _, stated_ms, last_offset = self._overstated
+        stated = (header.max_timestamp, -header.last_offset)
+        is_cut = header.next_offset > end  # and so the last
+        return header.record_count == 0 or (not is_cut and stated >= (stated_ms, -last_offset))
+
     def _look(self, segment: Segment, last_offset: Offset, start: Offset, end: Offset) -> Look:
         """Into the batch that ends there."""
         self._candidate = None
+        self._segment = segment.base_offset
         position, header = next(segment.batches_from(segment.position_of(last_offset)))
         return Look(segment.read_batch(position, header), header, start, end)

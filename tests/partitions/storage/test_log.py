@@ -11,7 +11,13 @@ from tidemark.partitions.storage.os_files import OsFile, OsFiles
 from tidemark.partitions.storage.settings import LogSettings
 from tidemark.protocol.errors import ErrorCode, RequestError
 from tidemark.protocol.records.control import Marker, encode_marker
-from tidemark.protocol.records.header import iter_headers, place
+from tidemark.protocol.records.header import (
+    HEADER_BYTES,
+    build_batch,
+    iter_headers,
+    place,
+    read_header,
+)
 from tidemark.protocol.types import Epoch, Offset, ProducerId
 
 
@@ -183,6 +189,25 @@ def test_what_a_batch_states_of_records_behind_the_end_does_not_count(tmp_path: 
     log.append(batch(2, records=2, timestamps_ms=[5, 9]))
     assert max_timestamp(log, end_offset=Offset(3)) == (5, 0)
     assert max_timestamp(log, end_offset=Offset(4)) == (9, 3)
+
+
+def stating(timestamp_ms: int, made: bytes) -> bytes:
+    """The batch with another largest timestamp in its header."""
+    changed = read_header(made)._replace(max_timestamp=timestamp_ms)
+    return build_batch(made[HEADER_BYTES:], changed)
+
+
+@pytest.mark.parametrize("end", [5, 7])
+def test_what_a_batch_overstates_hides_no_other_largest_timestamp(tmp_path: Path, end: int) -> None:
+    log = open_log(tmp_path)
+    log.append(batch(0, timestamps_ms=[5]))
+    log.append(stating(90, batch(1, timestamps_ms=[6])))
+    log.append(batch(2, timestamps_ms=[8]))
+    log.append(stating(80, batch(3, timestamps_ms=[7])))
+    log.append(batch(4, timestamps_ms=[5]))
+    log.append(batch(5, records=3, timestamps_ms=[7, 7, 95]))
+    assert max_timestamp(log, end_offset=Offset(end)) == (8, 2)
+    assert max_timestamp(log, end_offset=Offset(8)) == (95, 7)
 
 
 def test_a_marker_may_be_the_latest_and_is_not_what_a_time_finds(tmp_path: Path) -> None:

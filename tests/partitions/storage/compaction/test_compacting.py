@@ -495,6 +495,16 @@ def test_times_are_found_in_what_is_left() -> None:
     assert largest == (1090, 9)
 
 
+def test_the_time_of_a_batch_without_its_records_hides_no_other() -> None:
+    files, log = new_log()
+    log.append(keyed_batch(log, [(b"a", b"1")], timestamp_ms=5000, producer=(7, 0, 0)))
+    log.append(keyed_batch(log, [(b"a", b"2")], timestamp_ms=1000))
+    seal(log)
+    compact(files, log, producers=[7])
+    assert [header.max_timestamp for header, _ in batches(log)] == [5000, 1000]
+    assert max_timestamp(log, end_offset=log.end_offset) == (1000, 1)
+
+
 def test_a_start_that_moves_meanwhile_is_followed() -> None:
     files, log = new_log()
     for number in range(12):

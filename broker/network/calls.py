@@ -81,7 +81,10 @@ class Call:
         try:
             if self.charge is not None:
                 response = self.charge.settle(response)
+                began_at = perf_counter()
             parts = self.route.codec.encode_response(response, self._correlation_id)
+            if self.charge is not None:
+                self.charge.add(perf_counter() - began_at)
         except Exception:
             # Our bug, perhaps met in a callback of the disk's or of a timer: it ends here.
             self._report_bug("the response of %s %d cannot be encoded")

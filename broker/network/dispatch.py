@@ -141,10 +141,13 @@ class Dispatcher:
     ) -> Call | list[Part] | None:
         """As `dispatch` does."""
         codec = route.codec
+        has_quotas = self._quotas.is_on
+        began_at = perf_counter() if has_quotas else 0.0
         correlation_id, client_id, request = codec.decode_request(frame, self._elements_max)
         context = new_context((codec.version, client_id, session))
-        if self._quotas.is_on and (meter := self._quotas.meter(session, client_id)) is not None:
+        if has_quotas and (meter := self._quotas.meter(session, client_id)) is not None:
             charge = Charge(self._quotas, meter, session, codec, len(frame))
+            charge.busy_seconds = perf_counter() - began_at
             return self._call(route, correlation_id, request, context, charge, came_at)
         if route.is_async:
             call = Call(route, correlation_id, came_at)
@@ -198,10 +201,10 @@ class Dispatcher:
             route.metrics.requests.value -= 1  # It will come again.
             raise
         except Exception as error:
-            charge.busy_seconds = perf_counter() - began_at
+            charge.busy_seconds += perf_counter() - began_at
             call.fail(error)
             return call
-        charge.busy_seconds = perf_counter() - began_at
+        charge.busy_seconds += perf_counter() - began_at
         if answer is None:
             charge.settle_unanswered()
             return None

@@ -74,6 +74,11 @@ class Charge:
         if wait := self._take(0):
             self._session.hold_back(wait)
 
+    def add(self, seconds: float) -> None:
+        """More of the broker's time, behind its settling: the client hears of it with its next."""
+        if self._meter.request is not None:
+            self._meter.request.take(seconds, trio.current_time())
+
     def _take(self, fetched_bytes: int) -> float:
         """Count the request; the seconds to hold its client back, the longest of its quotas'."""
         meter, metrics = self._meter, self._quotas.metrics

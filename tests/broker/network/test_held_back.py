@@ -1,8 +1,14 @@
 """Clients that are over a quota, and are not read for a while."""
 
+import time
+from typing import Any
+
+import pytest
 import trio
 
 from tests.broker.network.serving import HOLD_BACK_SECONDS, SETTINGS, open_serving, request, settle
+from tests.broker.quotas.test_quotas import Cluster, meter, quotas_of
+from tidemark.protocol.frames import ApiCodec
 
 
 async def test_a_client_that_is_held_back_is_answered_at_once_and_not_read_until_then() -> None:
@@ -51,3 +57,31 @@ async def test_a_broker_that_stops_reads_nobody_who_was_held_back() -> None:
         serving.connections.stop_reading()
         await trio.sleep(2 * HOLD_BACK_SECONDS)
         assert serving.script.seen == [1]
+
+
+async def test_the_brokers_time_is_that_of_decoding_and_encoding_too(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """A tenth of a second is free, and each of the two takes more than half of that."""
+
+    def slow(name: str) -> None:
+        plain = getattr(ApiCodec, name)
+
+        def slowly(*arguments: Any) -> Any:  # Any: as whichever it is
+            time.sleep(0.06)
+            return plain(*arguments)
+
+        monkeypatch.setattr(ApiCodec, name, slowly)
+
+    cluster = Cluster()
+    cluster.alter(("client-id", "test"), request_percentage=1)
+    async with open_serving(SETTINGS) as serving:
+        quotas = serving.connections.dispatcher._quotas = quotas_of(cluster)
+        client = await serving.connect()
+        slow("decode_request")
+        slow("encode_response")
+        await client.ask("echo", 1)
+        assert await client.read_number() == 1
+        bucket = meter(quotas, "test").request
+        assert bucket is not None
+        assert bucket.debt_seconds(trio.current_time()) > 0

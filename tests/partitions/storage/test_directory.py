@@ -71,7 +71,7 @@ def test_a_second_process_is_kept_out(tmp_path: Path) -> None:
     held = open_directory(tmp_path)
     code = (
         "import sys; from tidemark.partitions.storage.directory import DataDirectory;"
-        "from tidemark.partitions.storage.files import OsFiles;"
+        "from tidemark.partitions.storage.os_files import OsFiles;"
         "DataDirectory.open(OsFiles(), sys.argv[1])"
     )
     command = [sys.executable, "-c", code, str(tmp_path)]

@@ -5,8 +5,9 @@ as sense can be made of the bytes, and neither holds more than one batch in memo
 in use: what the broker is just appending may then look like a torn tail.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import field
+from typing import Final
 
 from tidemark.partitions.storage.files import File, Files, read_file
 from tidemark.partitions.storage.index import (
@@ -32,6 +33,8 @@ from tidemark.protocol.records.header import BatchHeader, check_crc
 from tidemark.protocol.records.records import Record, decode_records
 from tidemark.protocol.types import NO_EPOCH, Offset
 from tidemark.protocol.values import dataclass
+
+_LOOKS_MAX: Final = 5
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -125,11 +128,27 @@ def verify(
     """Check every byte of one partition's log, and its indexes against it.
 
     `progress` is told of bytes as they have been checked. Raises `StorageError` if there is no log.
+
+    A broker that runs removes segments, and puts others in their place: where one is gone by the
+    time it is read, the log is looked at anew.
     """
+    for _ in range(_LOOKS_MAX - 1):
+        paths = _segment_paths(files, directory)
+        try:
+            return _verify(files, directory, paths, progress)
+        except (StorageError, FileNotFoundError) as error:
+            if not isinstance(error.__cause__ or error, FileNotFoundError):
+                raise
+    return _verify(files, directory, _segment_paths(files, directory), progress)
+
+
+def _verify(
+    files: Files, directory: str, paths: Sequence[str], progress: Callable[[int], None]
+) -> Verification:
     found = Verification(directory=directory)
     expected: Offset | None = None
     epoch: int = NO_EPOCH
-    for path in _segment_paths(files, directory):
+    for path in paths:
         segment = _VerifiedSegment(path, _base_offset(path), _open(files, path))
         if expected is not None and expected != segment.base_offset:
             segment.problem(0, f"it begins at {segment.base_offset}, {expected} is next")

@@ -1,8 +1,11 @@
 """Looking at files from outside: what is there, and everything that is wrong."""
 
+import errno
+
 import pytest
 
 from tests.partitions.storage.batches import batch
+from tidemark.partitions.storage.files import File
 from tidemark.partitions.storage.inspect import (
     Problem,
     StoredBatch,
@@ -111,6 +114,31 @@ def test_a_leader_epoch_that_goes_back_is_a_problem(files: MemoryFiles) -> None:
 def test_a_missing_segment_is_a_problem(files: MemoryFiles) -> None:
     files.rename(path(6), path(8))
     assert (path(8), 0, False) in problems(files)
+
+
+def test_a_segment_that_is_removed_meanwhile_is_none(
+    files: MemoryFiles, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def remove_and_open(name: str) -> File:
+        for suffix in (".log", ".index", ".timeindex"):
+            files.remove(path(0, suffix))
+        monkeypatch.undo()
+        return files.open_reader(name)
+
+    monkeypatch.setattr(files, "open_reader", remove_and_open)
+    found = verify(files, DIRECTORY)
+    assert (found.is_sound, found.segments, found.start_offset) == (True, 1, 6)
+
+
+def test_a_segment_that_cannot_be_opened_is_looked_for_a_few_times_only(
+    files: MemoryFiles, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(name: str) -> File:
+        raise FileNotFoundError(errno.ENOENT, "No such file or directory", name)
+
+    monkeypatch.setattr(files, "open_reader", refuse)
+    with pytest.raises(StorageError, match=r"0\.log cannot be read: No such file"):
+        verify(files, DIRECTORY)
 
 
 @pytest.mark.parametrize("position", [3, 7, 11])

@@ -130,16 +130,20 @@ def verify(
     `progress` is told of bytes as they have been checked. Raises `StorageError` if there is no log.
 
     A broker that runs removes segments, and puts others in their place: where one is gone by the
-    time it is read, the log is looked at anew.
+    time it is read, or something is wrong and there are others by then, the log is looked at anew.
     """
+    paths = _segment_paths(files, directory)
     for _ in range(_LOOKS_MAX - 1):
-        paths = _segment_paths(files, directory)
         try:
-            return _verify(files, directory, paths, progress)
+            found = _verify(files, directory, paths, progress)
         except (StorageError, FileNotFoundError) as error:
             if not isinstance(error.__cause__ or error, FileNotFoundError):
                 raise
-    return _verify(files, directory, _segment_paths(files, directory), progress)
+            found = None
+        seen, paths = paths, _segment_paths(files, directory)
+        if found is not None and (found.is_sound or seen == paths):
+            return found
+    return _verify(files, directory, paths, progress)
 
 
 def _verify(

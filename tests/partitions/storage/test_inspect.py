@@ -130,6 +130,21 @@ def test_a_segment_that_is_removed_meanwhile_is_none(
     assert (found.is_sound, found.segments, found.start_offset) == (True, 1, 6)
 
 
+def test_what_is_wrong_where_segments_have_gone_meanwhile_is_looked_at_again(
+    files: MemoryFiles, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def empty_remove_and_open(name: str) -> File:
+        monkeypatch.undo()
+        emptied = files.create(name)
+        for suffix in (".log", ".index", ".timeindex"):
+            files.remove(path(0, suffix))
+        return emptied
+
+    monkeypatch.setattr(files, "open_reader", empty_remove_and_open)
+    found = verify(files, DIRECTORY)
+    assert (found.problems, found.segments, found.start_offset) == ([], 1, 6)
+
+
 def test_a_segment_that_cannot_be_opened_is_looked_for_a_few_times_only(
     files: MemoryFiles, monkeypatch: pytest.MonkeyPatch
 ) -> None:

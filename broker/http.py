@@ -35,6 +35,8 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 _RETRY_SECONDS: Final = 1.0
+_SCRAPES_WAITING_MAX: Final = 16
+"""By one connection of HTTP/2 there may be any number, and they stay when it ends."""
 
 
 class Readiness:
@@ -122,6 +124,8 @@ def _application(scrape: Scrape, readiness: Readiness) -> Starlette:
 
     async def metrics(request: Request) -> Response:
         accept = request.headers.get("accept", "")
+        if one_at_a_time.statistics().tasks_waiting >= _SCRAPES_WAITING_MAX:
+            return PlainTextResponse("too many ask for them at once\n", status_code=503)
         try:
             page = await trio.to_thread.run_sync(scrape.page, accept, limiter=one_at_a_time)
         except OSError as error:

@@ -1,6 +1,7 @@
 """Health, readiness and metrics over HTTP, served by hypercorn on trio."""
 
 import socket
+import threading
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
 
@@ -12,6 +13,7 @@ from tidemark.broker.config import Address
 from tidemark.broker.http import Readiness, bind_http, serve_http
 from tidemark.broker.http_connections import CONNECTIONS_MAX
 from tidemark.broker.metrics import Limits, Metrics, Scrape
+from tidemark.broker.metrics.scrape import Page
 from tidemark.broker.network.odd_events import LINES_PER_PERIOD
 
 
@@ -72,6 +74,29 @@ async def test_two_brokers_in_one_process_serve_their_own_metrics() -> None:
     async with serving(counted(1), Readiness()) as one, serving(counted(2), Readiness()) as two:
         assert "tidemark_connections_opened_total 1.0" in (await get(one, "/metrics"))[1]
         assert "tidemark_connections_opened_total 2.0" in (await get(two, "/metrics"))[1]
+
+
+async def test_so_many_scrapes_at_once_that_each_would_wait_for_long_are_refused() -> None:
+    may_go_on = threading.Event()
+
+    class Slow(Scrape):
+        def page(self, accept: str) -> Page:
+            may_go_on.wait(20)
+            return super().page(accept)
+
+    slow = Slow(Metrics(topics_max=1), Limits(partitions_max=1, groups_max=1))
+    statuses = list[int]()
+    async with serving(slow, Readiness()) as port:
+
+        async def scrape() -> None:
+            statuses.append((await get(port, "/metrics"))[0])
+            if len(statuses) == 30 - 17:  # one is being made, sixteen wait
+                may_go_on.set()
+
+        async with trio.open_nursery() as nursery:
+            for _ in range(30):
+                nursery.start_soon(scrape)
+    assert sorted(statuses) == [200] * 17 + [503] * 13
 
 
 async def test_a_server_that_nobody_asked_stops_like_one_that_was() -> None:

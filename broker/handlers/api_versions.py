@@ -23,11 +23,15 @@ if TYPE_CHECKING:
     from tidemark.broker.node import Node
 
 FEATURES: Final[Mapping[str, tuple[int, int]]] = MappingProxyType(
-    {"group.version": (0, 1), "transaction.version": (0, 2)}
+    {"group.version": (0, 1), "metadata.version": (25, 25), "transaction.version": (0, 2)}
 )
 """Kafka's names for what a cluster can do together, from which level to which; the last is in
 force. Clients take them for promises. From `transaction.version` 2 on they leave it to leaders to
-put their partitions into transactions, and go on with the epoch that an end has raised (P14)."""
+put their partitions into transactions, and go on with the epoch that an end has raised (P14).
+
+`metadata.version` is how tools learn which Kafka they talk to: 25 is 4.0-IV3, the newest that those
+of 2025 know. Without it Kafbat UI takes a cluster for one from before 2.3, and has neither quotas
+nor changes of ACLs there."""
 
 _FEATURES_EPOCH: Final = 1
 """The features are those of the program, so the list of them has one version."""

@@ -395,6 +395,17 @@ async def test_api_versions_lists_what_has_a_handler_and_nothing_else(
         assert listed[0][0] == 0
 
 
+@pytest.mark.parametrize("version", [3, 4])
+async def test_tools_are_told_which_kafka_this_is_like(tmp_path: Path, version: int) -> None:
+    """Kafbat UI looks for the release of this level, and does without what came later."""
+    async with open_node(tmp_path) as node:
+        asked = ApiVersionsRequest(client_software_name="c", client_software_version="1.0")
+        answer = await ask(api_versions.handle, node, asked, version)
+        levels = {each.name: each.max_version_level for each in answer.finalized_features}
+        most = {each.name: each.max_version for each in answer.supported_features}
+        assert levels["metadata.version"] == most["metadata.version"] == 25, "4.0-IV3"
+
+
 async def test_p14_clients_may_leave_it_to_leaders_to_add_partitions(tmp_path: Path) -> None:
     async with open_node(tmp_path) as node:
         asked = ApiVersionsRequest(client_software_name="c", client_software_version="1.0")

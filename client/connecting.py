@@ -8,6 +8,7 @@ import trio
 
 from tidemark import __version__
 from tidemark.client.addresses import NO_HOST_NAME
+from tidemark.client.background import open_background
 from tidemark.client.connection import Connection
 from tidemark.client.security.sasl import refused
 from tidemark.client.security.tls import Tls, handshake_errors, wrap
@@ -47,22 +48,18 @@ async def serve_connection(
     connection = Connection(
         address, sock, wire, request_timeout_seconds=settings.request_timeout_seconds
     )
-    failure: OSError | RequestError | None = None
     try:
-        async with trio.open_nursery() as nursery:
+        async with open_background() as nursery:
             nursery.start_soon(connection.read_until_closed)
             nursery.start_soon(connection.write_until_closed)
             nursery.start_soon(connection.close_when_unanswered)
-            # Kept out of the nursery, which would wrap it in an exception group.
             failure = await _introduce(connection, settings)
-            if failure is None:
-                task_status.started(connection)
-            else:
-                nursery.cancel_scope.cancel()
+            if failure is not None:
+                raise failure
+            task_status.started(connection)
+            await connection.wait_closed()
     finally:
         connection.close()
-    if failure is not None:
-        raise failure
 
 
 async def _introduce(

@@ -200,6 +200,10 @@ class Connection:
         while self._replies:
             self._replies.popleft().settle(None)
 
+    async def wait_closed(self) -> None:
+        """Until it is closed."""
+        await self._closing.wait()
+
     async def write_until_closed(self) -> None:
         """Write what the kernel did not take at once; the connection's own task."""
         while not self.is_closed:

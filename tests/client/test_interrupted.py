@@ -1,4 +1,4 @@
-"""Ctrl-C in code without trio: what was waited for ends, and nothing is lost or left behind."""
+"""Ctrl-C, mostly in code without trio: what was waited for ends, and nothing is lost or left behind."""
 
 import signal
 import socket
@@ -11,7 +11,10 @@ import pytest
 import trio
 
 from tidemark.client import Consumer, ConsumerRecord, TopicPartition
+from tidemark.client import open_client as open_trio_client
 from tidemark.client.blocking import BlockingClient, open_client
+from tidemark.client.wire import Wire
+from tidemark.protocol.schema import Message
 from tidemark.testing import BlockingCluster, Cluster, open_blocking_cluster
 
 
@@ -159,3 +162,20 @@ def test_a_call_that_lasts_longer_than_the_client_says_so(
         begun.wait()
     thread.join()
     assert [repr(error) for error in raised] == ["ClosedResourceError('the client is closed')"]
+
+
+def test_under_trio_too_it_comes_out_as_it_is(
+    tidemark_session: BlockingCluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whichever task it falls upon, such as one that reads from a connection."""
+
+    def received(wire: Wire, count: int) -> list[Message]:
+        raise KeyboardInterrupt
+
+    async def ask() -> None:
+        async with open_trio_client(tidemark_session.bootstrap) as client:
+            monkeypatch.setattr(Wire, "received", received)
+            await client.admin.list_topics()
+
+    with pytest.raises(KeyboardInterrupt):
+        trio.run(ask)

@@ -20,6 +20,7 @@ _HINTS: Final[Mapping[int, str]] = {
     ErrorCode.INVALID_TRANSACTION_TIMEOUT: "its brokers allow no transaction_timeout_seconds as"
     " long (transaction.max.timeout.ms)",
     ErrorCode.PRODUCER_FENCED: "another producer has it now, or its transaction took too long",
+    ErrorCode.INVALID_TXN_STATE: "it has no transaction to be ended so: as when it took too long",
     ErrorCode.INVALID_TOPIC_EXCEPTION: "a name has 1 to 249 letters, digits, dots, hyphens and"
     " underscores, and is not . or ..",
     ErrorCode.TOPIC_AUTHORIZATION_FAILED: "no ACL allows this user to do that with the topic"

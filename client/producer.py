@@ -58,7 +58,7 @@ class Producer(TakingIn):
         `RequestError` PRODUCER_FENCED another producer has the transactional id now, or it came
         after the transaction's timeout, as have records that are refused with
         INVALID_PRODUCER_EPOCH: which it was, the next transaction says, which is refused
-        (PRODUCER_FENCED) or begins.
+        (PRODUCER_FENCED) or begins. After the timeout, Kafka's brokers say INVALID_TXN_STATE.
         """
         calls = self._require_transactions()
         self._require_open()

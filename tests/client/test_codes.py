@@ -18,6 +18,7 @@ from tidemark.protocol.errors import ErrorCode, RequestError
         (82, "group tides", None, "FENCED_INSTANCE_ID: group tides: another member has this"),
         (41, "topic tides", None, "NOT_CONTROLLER: topic tides"),
         (29, "tides-0", None, "TOPIC_AUTHORIZATION_FAILED: tides-0: no ACL allows this user"),
+        (48, "transactional id t", None, "INVALID_TXN_STATE: transactional id t: it has no trans"),
         (9999, "topic tides", None, "UNKNOWN_SERVER_ERROR: topic tides (code 9999)"),
     ],
 )

@@ -33,7 +33,10 @@ def tidemark(tidemark_settings: Mapping[str, str]) -> "Iterator[BlockingCluster]
 
 @pytest.fixture(scope="session")
 def tidemark_session(tidemark_settings: Mapping[str, str]) -> "Iterator[BlockingCluster]":
-    """A broker that all tests share; give each test a topic of its own."""
+    """A broker that all tests share; give each test a topic of its own.
+
+    Its settings are those of the first test that asks for it, so override them for all.
+    """
     from tidemark.testing.blocking import open_blocking_cluster
 
     with open_blocking_cluster(settings=tidemark_settings) as cluster:

@@ -73,7 +73,7 @@ class Portal:
     @contextmanager
     def entered(self, manager: AbstractAsyncContextManager[T]) -> Iterator[T]:
         """The block of an asynchronous context manager, which lives in a task of its own there."""
-        closing, closed = trio.Event(), trio.Event()
+        closing, closed, whole = trio.Event(), trio.Event(), trio.CancelScope()
         failures: list[Exception] = []
         is_held = is_failing = False
 
@@ -81,12 +81,13 @@ class Portal:
             nonlocal is_held
             is_entered, is_held = False, True
             try:
-                async with manager as value:
-                    is_entered = True
-                    task_status.started(value)
-                    await closing.wait()
-                    if is_failing:
-                        raise _BlockFailed
+                with whole:
+                    async with manager as value:
+                        is_entered = True
+                        task_status.started(value)
+                        await closing.wait()
+                        if is_failing:
+                            raise _BlockFailed
             except _BlockFailed:
                 pass
             except Exception as error:
@@ -107,9 +108,19 @@ class Portal:
             with suppress(trio.RunFinishedError):
                 self._token.run_sync_soon(closing.set)
             if is_held:
-                self.run(closed.wait)
+                self._wait_closed(closed, whole)
         if failures:
             raise failures[0]
+
+    def _wait_closed(self, closed: trio.Event, whole: trio.CancelScope) -> None:
+        """Until a block has closed. What interrupts this is not to wait for it, either: whatever a
+        cancellation ends, such as a producer's flush, is ended."""
+        try:
+            self.run(closed.wait)
+        except BaseException:
+            with suppress(trio.RunFinishedError):
+                self._token.run_sync_soon(whole.cancel)
+            raise
 
 
 @contextmanager

@@ -47,7 +47,7 @@ def interrupt() -> None:
 @contextmanager
 def interrupted_soon() -> Iterator[None]:
     """The block waits for what does not come, and is interrupted."""
-    timer = threading.Timer(0.3, interrupt)
+    timer = threading.Timer(0.5, interrupt)
     timer.start()
     with pytest.raises(KeyboardInterrupt):
         yield
@@ -114,6 +114,16 @@ def test_a_client_can_be_left_after_opening_a_producer_was_interrupted() -> None
         cluster.resume(1)
         with client.producer():
             pass
+
+
+def test_a_flush_that_is_interrupted_keeps_nobody() -> None:
+    with open_blocking_cluster() as cluster, open_client(cluster.bootstrap) as client:
+        with interrupted_soon(), client.producer() as producer:
+            producer.send("t", b"x").wait()
+            cluster.pause(1)
+            producer.send("t", b"y")
+        began = time.monotonic()
+    assert time.monotonic() - began < 10
 
 
 def test_a_client_whose_opening_is_interrupted_is_gone() -> None:

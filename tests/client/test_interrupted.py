@@ -1,4 +1,4 @@
-"""Ctrl-C, mostly in code without trio: what was waited for ends, and nothing is lost or left behind."""
+"""Ctrl-C, mostly in code without trio: what was waited for ends, and nothing is lost by it."""
 
 import signal
 import socket
@@ -92,15 +92,16 @@ def test_what_had_come_when_its_wait_was_interrupted_is_handed_out_next(
     async def fetch_and_interrupt(consumer: Consumer) -> list[ConsumerRecord]:
         records = await fetch(consumer)
         interrupt()
-        time.sleep(0.1)  # whoever is interrupted hears of it first
+        time.sleep(0.1)  # noqa: ASYNC251 # whoever is interrupted hears of it first
         return records
 
     with scripts.producer() as producer:
         producer.send_all(here.topic, [(None, b"%d" % index) for index in range(3)])
     with scripts.consumer(here, group=group) as consumer:
-        with monkeypatch.context() as patched, pytest.raises(KeyboardInterrupt):
-            patched.setattr(Consumer, "fetch", fetch_and_interrupt)
+        monkeypatch.setattr(Consumer, "fetch", fetch_and_interrupt)
+        with pytest.raises(KeyboardInterrupt):
             consumer.fetch()
+        monkeypatch.undo()
         assert next(iter(consumer)).value == b"0"
     with scripts.consumer(here, group=group, until_end=True) as consumer:
         assert [record.value for record in consumer] == [b"1", b"2"]

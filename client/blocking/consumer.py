@@ -30,48 +30,47 @@ class BlockingConsumer:
     def __iter__(self) -> Iterator[ConsumerRecord]:
         while True:
             yield from self._rest
-            self._cross()
-            if not self._crossed:
+            if not self._cross()[0]:
                 return
 
     def take_back(self) -> None:
         """Have the consumer count only those that a loop was given; the loop goes on with the
         others."""
+        self._portal.run_sync(self._take_back)
+
+    def _take_back(self) -> None:
+        """In the client's thread, as all that changes what has crossed: nothing comes meanwhile,
+        whichever thread waits for it."""
         if self._crossed:
-            last, count = self._crossed[-1], length_hint(self._rest)
-            self._portal.run_sync(self._consumer.take_back, last, count)
+            self._consumer.take_back(self._crossed[-1], length_hint(self._rest))
 
     def _give_up(self) -> None:
-        """Have the consumer hand out anew what no loop was given."""
-        self.take_back()
-        self._drop()
-
-    def _drop(self) -> None:
-        # A loop may hold the iterator.
-        for _ in self._rest:
-            pass
+        """Have the consumer hand out anew what no loop was given. In the client's thread."""
+        self._take_back()
+        _exhaust(self._rest)  # a loop may hold it
         self._crossed = []
 
     def fetch(self) -> list[ConsumerRecord]:
         """As `Consumer.fetch`."""
-        self._cross()
-        records, self._crossed, self._rest = self._crossed, [], iter(())
+        records, rest = self._cross()
+        _exhaust(rest)
         return records
 
-    def _cross(self) -> None:
+    def _cross(self) -> tuple[list[ConsumerRecord], Iterator[ConsumerRecord]]:
         """Have the next records here, none of which any loop was given yet."""
-        self._give_up()
 
-        # There, so that they are known to have come, whatever interrupts who waits for them.
-        async def fetch() -> None:
-            self._crossed = await self._consumer.fetch()
-            self._rest = iter(self._crossed)
+        async def fetch() -> tuple[list[ConsumerRecord], Iterator[ConsumerRecord]]:
+            self._give_up()
+            # There, so that they are known to have come, whatever interrupts who waits for them.
+            self._crossed = records = await self._consumer.fetch()
+            self._rest = rest = iter(records)
+            return records, rest
 
-        self._portal.run(fetch)
+        return self._portal.run(fetch)
 
     def fetch_batches(self) -> FetchedBatches | None:
         """As `Consumer.fetch_batches`."""
-        self._give_up()
+        self._portal.run_sync(self._give_up)
         return self._portal.run(self._consumer.fetch_batches)
 
     @property
@@ -91,12 +90,12 @@ class BlockingConsumer:
 
     def seek(self, topic_partition: TopicPartition, start: Start | str | int) -> None:
         """As `Consumer.seek`."""
-        self._give_up()
+        self._portal.run_sync(self._give_up)
         self._portal.run(self._consumer.seek, topic_partition, start)
 
     def pause(self, *partitions: TopicPartition) -> None:
         """As `Consumer.pause`."""
-        self._give_up()
+        self._portal.run_sync(self._give_up)
         self._portal.run_sync(self._consumer.pause, *partitions)
 
     def resume(self, *partitions: TopicPartition) -> None:
@@ -119,3 +118,8 @@ class BlockingConsumer:
     def end_offsets(self) -> dict[TopicPartition, Offset]:
         """As `Consumer.end_offsets`."""
         return self._portal.run(self._consumer.end_offsets)
+
+
+def _exhaust(rest: Iterator[ConsumerRecord]) -> None:
+    for _ in rest:
+        pass

@@ -1,8 +1,11 @@
 """What a loop over a blocking consumer was given, though records cross to its thread in rows."""
 
+import sys
+import threading
 from collections.abc import Iterator
 
 import pytest
+import trio
 
 from tidemark.client import TopicPartition
 from tidemark.client.blocking import BlockingClient, BlockingConsumer, open_client
@@ -114,3 +117,39 @@ def test_what_is_paused_in_a_loop_comes_after_it_is_resumed(
         *((other, offset) for offset in range(5)),
         *((first.partition, offset) for offset in range(2, 5)),
     ]
+
+
+def test_threads_that_read_with_one_consumer_lose_nothing(
+    scripts: BlockingClient, topic: str, quick_switches: None
+) -> None:
+    """All but one are refused at a time, and not at the cost of what that one gets."""
+    scripts.run(scripts.admin.create_topic, topic, partitions=4)
+    with scripts.producer(batch_bytes=500) as producer:
+        producer.send_all(topic, [(b"%d" % (index % 37), b"%d" % index) for index in range(2000)])
+    got: set[bytes | None] = set()
+    with scripts.consumer(topic, until_end=True, partition_bytes=2000) as consumer:
+
+        def read() -> None:
+            is_refused = True
+            while is_refused:
+                try:
+                    got.update(record.value for record in consumer)
+                    is_refused = False
+                except trio.BusyResourceError:
+                    pass
+
+        threads = [threading.Thread(target=read) for _ in range(3)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+    assert got == {b"%d" % index for index in range(2000)}
+
+
+@pytest.fixture
+def quick_switches() -> Iterator[None]:
+    """Threads that take turns more often than they would."""
+    usual = sys.getswitchinterval()
+    sys.setswitchinterval(1e-5)
+    yield
+    sys.setswitchinterval(usual)

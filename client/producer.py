@@ -125,6 +125,8 @@ class Producer(TakingIn):
         """
         if self._transaction is None or self._is_shut:
             raise ValueError("no transaction is open")
+        if not isinstance(group, GroupMembership):
+            raise TypeError(f"group is a consumer's group_membership, not {group!r}")
         if not offsets:
             return
         self._transaction.is_empty = False

@@ -90,6 +90,16 @@ async def test_a_callback_is_an_async_function(client: Client, topic: str) -> No
             await anext(consumer)
 
 
+async def test_offsets_are_committed_in_the_name_of_a_member(client: Client, topic: str) -> None:
+    done = {TopicPartition(topic, 0): 1}
+    async with client.producer(transactional_id=topic) as producer:
+        with pytest.raises(
+            TypeError, match="group is a consumer's group_membership, not 'readers'"
+        ):
+            async with producer.transaction():
+                await producer.send_offsets_to_transaction(done, "readers")  # type: ignore[arg-type]  # the mistake
+
+
 async def test_a_codec_goes_by_its_name(client: Client, topic: str) -> None:
     await client.admin.create_topic(topic, partitions=1)
     async with client.producer(compression="zstd") as producer:

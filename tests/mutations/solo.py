@@ -36,8 +36,15 @@ MUTATIONS = (
         "replica_state.py",
         old="        self._tell_appended()\n        self._solo_epoch = self.commits_in = None\n"
         "        self._store.set_syncs",
+        new="        self._solo_epoch = self.commits_in = None\n        self._store.set_syncs",
+        killed_by=f"{_SYNCED}test_a_start_that_moves_waits_for_the_core",
+    ),
+    _rule(
+        "what held in one flush mode ends with it",
+        "replica_state.py",
+        old="        self._solo_epoch = self.commits_in = None\n        self._store.set_syncs",
         new="        self._store.set_syncs",
-        killed_by=f"{_SYNCED}test_a_change_of_the_flush_mode_waits_for_nothing_of_before",
+        killed_by="test_solo.py::test_a_change_of_the_flush_mode_ends_it_and_begins_it_anew",
     ),
     _rule(
         "what happens to a group ends what held while nothing did",

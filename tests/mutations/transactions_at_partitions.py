@@ -83,8 +83,7 @@ MUTATIONS = (
         file=f"{_MACHINES}/open_transactions.py",
         old="        found += self.opened.items()\n",
         new="        found = [*self.opened.items()]\n",
-        killed_by=f"{_OF_OPEN}"
-        "::test_what_the_log_has_lost_is_as_if_it_had_never_come_but_for_commits",
+        killed_by=f"{_OF_OPEN}::test_an_abort_that_the_log_has_lost_did_not_happen",
     ),
     # The table follows its log
     Mutation(

@@ -124,6 +124,12 @@ def test_other_bytes_are_no_snapshot(data: bytes) -> None:
         OpenTransactions.decode(data)
 
 
+def test_an_abort_that_the_log_has_lost_did_not_happen() -> None:
+    table = fed([Entry(1, "data"), Entry(1, "abort"), Entry(2, "data")])
+    table.forget_from(Offset(1))
+    assert [*table.opened] == [1]
+
+
 @given(LOGS, st.data())
 def test_what_the_log_has_lost_is_as_if_it_had_never_come_but_for_commits(
     log: list[Entry], data: st.DataObject

@@ -69,8 +69,6 @@ async def _give_up_a_full_disk(node: Node) -> None:
     """A disk without room is waited for as long as the broker runs, and not when it is to end:
     whoever saves what is left would wait with it, shielded."""
     with trio.move_on_after(STOP_DISK_SECONDS, shield=True) as waiting:
-        # Not for what comes from now on: the leaders of other brokers go on, and a disk that takes
-        # all they send may never be idle.
         await node.disk.wait_durable(node.disk.newest)
     if waiting.cancelled_caught:
         node.disk.fail(_NotTaken())

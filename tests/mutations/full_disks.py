@@ -227,14 +227,6 @@ MUTATIONS = (
         "::test_files_of_a_deleted_topic_that_could_not_be_removed_are_removed_later",
     ),
     Mutation(
-        name="a disk that is never idle is not taken for full at a stop",
-        file="broker/stopping.py",
-        old="wait_durable(node.disk.newest)",
-        new="wait_idle()",
-        killed_by="tests/broker/test_stops.py"
-        "::test_a_follower_whose_disk_is_never_idle_stops_in_order",
-    ),
-    Mutation(
         name="a follower without room stays a voter",
         file="partitions/replication/group_replica.py",
         old="        if self.log.room.is_out:\n",

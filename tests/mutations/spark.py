@@ -76,14 +76,14 @@ MUTATIONS = (
         file=_STREAM,
         old="        if planned.end < planned.start:",
         new="        if False:",
-        killed_by=_OF_STREAMS + "test_lost_records_are_an_error[made anew]",
+        killed_by=_OF_STREAMS + "test_lost_records_are_an_error[made anew-False]",
     ),
     Mutation(
         name="a log that begins after the checkpoint is an error",
         file=_STREAM,
         old="        elif planned.start < beginning:",
         new="        elif False:",
-        killed_by=_OF_STREAMS + "test_lost_records_are_an_error[retention]",
+        killed_by=_OF_STREAMS + "test_lost_records_are_an_error[retention-False]",
     ),
     Mutation(
         name="a partition that is gone is an error",

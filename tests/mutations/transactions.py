@@ -17,8 +17,8 @@ MUTATIONS = (
     _rule(
         "one change of an id at a time",
         "shard.py",
-        old="        if held is not None and held.unstored is not None:\n            busy",
-        new="        if False and held is not None:\n            busy",
+        old="        if held.unstored is not None:\n            return Decision(",
+        new="        if False:\n            return Decision(",
         killed_by="TestATransaction::test_one_change_at_a_time",
     ),
     _rule(

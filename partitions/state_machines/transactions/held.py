@@ -1,10 +1,20 @@
 """What the coordinator keeps of one id beside what the log has of it."""
 
+from typing import NamedTuple
+
 from tidemark.partitions.state_machines.token import Token
 from tidemark.partitions.state_machines.transactions.effects import Write
-from tidemark.partitions.state_machines.transactions.requests import Answer
+from tidemark.partitions.state_machines.transactions.requests import Answer, Request
 from tidemark.partitions.state_machines.transactions.transaction import Transaction
 from tidemark.protocol.types import TopicPartition
+
+
+class Asked(NamedTuple):
+    """A request, and until when, in ticks, it may wait."""
+
+    request: Request
+    token: Token
+    until_ms: int
 
 
 class Unstored:
@@ -24,7 +34,7 @@ class Unstored:
 class Held:
     """One id: what the log has of it, and what goes on about it."""
 
-    __slots__ = ("deadline_ms", "forgiven_epoch", "unmarked", "unstored", "value")
+    __slots__ = ("deadline_ms", "forgiven_epoch", "unmarked", "unstored", "value", "waiting")
 
     def __init__(self, value: Transaction | None = None) -> None:
         self.value = value
@@ -36,3 +46,5 @@ class Held:
         """As in `Decision`."""
         self.deadline_ms: int | None = None
         """In ticks: when the open transaction is aborted, or what failed is tried again."""
+        self.waiting: tuple[Asked, ...] = ()
+        """In the order of their coming."""

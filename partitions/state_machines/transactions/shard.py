@@ -7,6 +7,11 @@ Pure: a request and the time go in, answers, writes and markers come out. What t
 3. call `tick` when `next_deadline_ms` has come;
 4. call `resign` when it is not the partition's leader any more, and send what that gives back.
    Whatever is reported afterwards has no effect.
+
+A producer begins its next transaction at once, while the markers of the last one are on their way:
+mostly for as long as two syncs take. So who asks for partitions to be added waits a moment for
+that, and is told CONCURRENT_TRANSACTIONS only then: clients come again after 20 ms at best. For as
+long, Kafka's brokers ask again on behalf of theirs (`add.partitions.to.txn.retry.backoff.max.ms`).
 """
 
 from collections.abc import Mapping
@@ -18,7 +23,7 @@ from tidemark.partitions.state_machines.token import Token
 from tidemark.partitions.state_machines.transactions import decisions, transitions
 from tidemark.partitions.state_machines.transactions.decisions import Decision
 from tidemark.partitions.state_machines.transactions.effects import Effects, Markers, Reply, Write
-from tidemark.partitions.state_machines.transactions.held import Held, Unstored
+from tidemark.partitions.state_machines.transactions.held import Asked, Held, Unstored
 from tidemark.partitions.state_machines.transactions.requests import (
     Abort,
     Add,
@@ -40,6 +45,8 @@ from tidemark.protocol.types import TopicPartition
 
 RETRY_MS: Final = 1000
 """How long a write waits that was refused and has to be made."""
+PATIENCE_MS: Final = 100
+"""How long partitions that are to be added wait for what is going on about their id."""
 
 
 class TransactionShard:
@@ -50,13 +57,16 @@ class TransactionShard:
         self._held: dict[str, Held] = {}
         self._unstored: dict[int, str] = {}
         self._agenda = Agenda()
+        self._patience = Agenda()
+        """When who waits has waited for long enough."""
         self._next_write = 0
         self._has_resigned = False
 
     @property
     def next_deadline_ms(self) -> int | None:
         """When `tick` is next needed, in the caller's ticks; it may be early, never late."""
-        return self._agenda.next_ms
+        both = self._agenda.next_ms, self._patience.next_ms
+        return min((each for each in both if each is not None), default=None)
 
     def restore(self, values: Mapping[str, Transaction], at: Instant) -> Effects:
         """Begin with what the log has. Markers of what it says was decided are sent again."""
@@ -74,21 +84,7 @@ class TransactionShard:
     def step(self, request: Request, token: Token, at: Instant) -> Effects:
         """Take one request in. `token` is answered once: now, or by a later step."""
         effects = self._begin()
-        held = self._held.get(request.transactional_id)
-        if held is not None and held.unstored is not None:
-            busy = _empty_answer(request).refused(ErrorCode.CONCURRENT_TRANSACTIONS)
-            effects.replies.append(Reply(token, busy))
-            return effects
-        decision = self._decide(held or Held(), request, at)
-        if decision.becomes is None:
-            effects.replies.append(Reply(token, decision.answer))
-            return effects
-        is_final = decision.answer.error is ErrorCode.NONE
-        if not is_final:
-            effects.replies.append(Reply(token, decision.answer))
-        self._persist(
-            request.transactional_id, decision, token if is_final else None, effects=effects
-        )
+        self._take(Asked(request, token, at.ticks_ms + PATIENCE_MS), effects, at)
         return effects
 
     def marked(
@@ -107,6 +103,9 @@ class TransactionShard:
         """Abort the transactions whose time is up (their producers are fenced), and try again what
         could not be written."""
         effects = self._begin()
+        for name in self._patience.take_due(at.ticks_ms):
+            if (held := self._held.get(name)) is not None:
+                self._look_at_waiting(held, effects, at)
         for name in self._agenda.take_due(at.ticks_ms):
             held = self._held.get(name)
             if held is None or held.deadline_ms is None:
@@ -142,6 +141,7 @@ class TransactionShard:
             del self._held[transactional_id]
         else:
             self._become(transactional_id, held, unstored.write.value, effects, at)
+        self._look_at_waiting(held, effects, at)
         return effects
 
     def not_stored(self, number: int, error: ErrorCode, at: Instant) -> Effects:
@@ -156,6 +156,7 @@ class TransactionShard:
             del self._held[transactional_id]
         else:
             self._retry_later(transactional_id, held, at)
+        self._look_at_waiting(held, effects, at)
         return effects
 
     def resign(self) -> Effects:
@@ -166,9 +167,12 @@ class TransactionShard:
             if unstored is not None and unstored.token is not None:
                 answer = unstored.answer.refused(ErrorCode.NOT_COORDINATOR)
                 effects.replies.append(Reply(unstored.token, answer))
+            for asked in held.waiting:
+                answer = _empty_answer(asked.request).refused(ErrorCode.NOT_COORDINATOR)
+                effects.replies.append(Reply(asked.token, answer))
         self._held.clear()
         self._unstored.clear()
-        self._agenda = Agenda()
+        self._agenda, self._patience = Agenda(), Agenda()
         self._has_resigned = True
         return effects
 
@@ -190,7 +194,32 @@ class TransactionShard:
         values = [(name, held.value) for name, held in list(self._held.items())]
         return [(name, value) for name, value in values if value is not None]
 
+    def _take(self, asked: Asked, effects: Effects, at: Instant) -> None:
+        request, token, until_ms = asked
+        name = request.transactional_id
+        held = self._held.get(name)
+        decision = self._decide(held or Held(), request, at)
+        is_busy = decision.answer.error is ErrorCode.CONCURRENT_TRANSACTIONS
+        if is_busy and held is not None and isinstance(request, Add) and at.ticks_ms < until_ms:
+            held.waiting += (asked,)
+            self._patience.note(name, until_ms)
+            return
+        is_final = decision.becomes is not None and decision.answer.error is ErrorCode.NONE
+        if not is_final:
+            effects.replies.append(Reply(token, decision.answer))
+        if decision.becomes is not None:
+            self._persist(name, decision, token if is_final else None, effects=effects)
+
+    def _look_at_waiting(self, held: Held, effects: Effects, at: Instant) -> None:
+        """Something has become of an id, or of somebody's patience: in the order of their coming,
+        who waits may go on, or has to wait, or has waited for long enough."""
+        waiting, held.waiting = held.waiting, ()
+        for asked in waiting:
+            self._take(asked, effects, at)
+
     def _decide(self, held: Held, request: Request, at: Instant) -> Decision:
+        if held.unstored is not None:
+            return Decision(_empty_answer(request).refused(ErrorCode.CONCURRENT_TRANSACTIONS))
         match request:
             case Init():
                 return decisions.decide_init(

@@ -19,7 +19,7 @@ from tidemark.partitions.state_machines.transactions.requests import (
     VerifyAnswer,
 )
 from tidemark.partitions.state_machines.transactions.settings import TransactionSettings
-from tidemark.partitions.state_machines.transactions.shard import TransactionShard
+from tidemark.partitions.state_machines.transactions.shard import PATIENCE_MS, TransactionShard
 from tidemark.partitions.state_machines.transactions.transaction import (
     Transaction,
     TransactionState,
@@ -75,7 +75,11 @@ class Coordinator:
     def add(
         self, producer: ProducerAnswer, *partitions: TopicPartition, bumps: bool = False
     ) -> ErrorCode:
-        return self._answered(self.start_add(producer, *partitions, bumps=bumps), Answer).error
+        """The answer, for which it may have to wait."""
+        token = self.start_add(producer, *partitions, bumps=bumps)
+        if token not in self.answers:
+            self.pass_time(PATIENCE_MS)
+        return self._answered(token, Answer).error
 
     def start_add(
         self, producer: ProducerAnswer, *partitions: TopicPartition, bumps: bool = False

@@ -124,6 +124,24 @@ MUTATIONS = (
         killed_by="test_files.py::test_what_cannot_be_written_and_synced_in_one_call_is_in_two",
     ),
     Mutation(
+        name="nothing is done by the word of what the journal has in the page cache only",
+        file="partitions/storage/journal/redo.py",
+        old="    journal.make_durable()\n",
+        new="",
+        killed_by="tests/partitions/storage/journal/test_redo_damage.py"
+        "::test_what_the_journal_has_in_the_page_cache_only_is_durable_before_it_is_done"
+        "[not synced-the start has moved]",
+    ),
+    Mutation(
+        name="that is written again, for it may be there since a sync that failed",
+        file="partitions/storage/journal/reader.py",
+        old="                file.pwrite(file.pread(size_bytes, block.position), block.position)\n",
+        new="                pass\n",
+        killed_by="tests/partitions/storage/journal/test_redo_damage.py"
+        "::test_what_the_journal_has_in_the_page_cache_only_is_durable_before_it_is_done"
+        "[the sync failed-the start has moved]",
+    ),
+    Mutation(
         name="a write whose sync was full is not tried again",
         file="partitions/storage/refusals.py",
         old="return may_pass(error) and not isinstance(error, SyncFailed)",

@@ -119,6 +119,9 @@ class ReadJournal:
         """A sentence for each place where something durable is not as it was."""
         self.is_torn_apart = False
         """A block is missing, and nobody knows whose records were in it."""
+        self._files, self._directory = files, path
+        self._unsynced: list[_Block] = []
+        """Those that were read, and that no block vouches for."""
 
     def records(self) -> Iterator[StoredRecord]:
         """All records in order, those that are damaged too; not those of a torn tail."""
@@ -134,10 +137,31 @@ class ReadJournal:
                 lsn = min(found for found in (*self._by_lsn, self.synced_lsn) if found > lsn)
                 continue
             self.block_count += 1
+            if lsn >= self.synced_lsn:
+                self._unsynced.append(block)
             yield from records
             lsn = block.end
         tail = [blocks[0] for found, blocks in self._by_lsn.items() if found >= lsn]
         self.cut_bytes = sum(block.header.size_bytes for block in tail)
+
+    def make_durable(self) -> None:
+        """Have on the disk what was read, so that what is done about it may be. Blocking.
+
+        After a crash of the process alone, the last blocks may be in the page cache only. They are
+        written again, for a sync may have failed: then they count as written, and are not. Raises
+        `OSError`.
+        """
+        by_path: dict[str, list[_Block]] = {}
+        for block in self._unsynced:
+            by_path.setdefault(block.path, []).append(block)
+        for path, blocks in by_path.items():
+            file = self._files.open(path)
+            for block in blocks:
+                size_bytes = block.header.size_bytes
+                file.pwrite(file.pread(size_bytes, block.position), block.position)
+            file.sync()
+        if by_path:
+            self._files.sync_directory(self._directory)
 
     def _read(self, lsn: Lsn) -> tuple[_Block | None, Sequence[StoredRecord]]:
         """The block at `lsn`: the whole one, where the disk was full and half of one was left

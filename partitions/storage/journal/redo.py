@@ -2,10 +2,12 @@
 
 All of the journal is read, what it says of each partition is taken together (`replay`), and done:
 
-1. Each log is checked from where the journal begins to speak of it. What is of another history
+1. What of the journal may be in the page cache only is made durable. Else a log could be cut, or
+   its segments removed, by the word of a record that the next loss of power takes back.
+2. Each log is checked from where the journal begins to speak of it. What is of another history
    there is cut, and so is what is not sound. The journal's batches that it does not hold are
    written to it, and it is synced. So is the snapshot with which its start has moved.
-2. Everything small, the recovery points, and where the journal goes on, are one transaction.
+3. Everything small, the recovery points, and where the journal goes on, are one transaction.
 
 Only that ends it. A crash before leaves the journal as it is and all of it is done again, to the
 same end; a crash after finds nothing to do. The journal's old blocks are not erased: they are
@@ -74,6 +76,7 @@ def redo(files: Files, directory: DataDirectory, state: StateDb) -> RedoReport:
     redoing = _Redoing(files, directory, state)
     for record in journal.records():
         redoing.add(record)
+    journal.make_durable()
     damage = list(journal.damage)
     is_missing = start > FIRST_LSN and journal.is_missing
     if is_missing:

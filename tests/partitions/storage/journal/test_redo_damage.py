@@ -20,8 +20,11 @@ from tests.partitions.storage.journal.node import (
 from tests.partitions.storage.journal.records import BEGIN, KEY, OTHER
 from tidemark.partitions.raft.entries import EpochStart
 from tidemark.partitions.storage.directory import DataDirectory
+from tidemark.partitions.storage.journal import records
 from tidemark.partitions.storage.journal.blocks import PAGE_BYTES
+from tidemark.partitions.storage.journal.records import JournalRecord
 from tidemark.partitions.storage.journal.redo import redo
+from tidemark.partitions.storage.refusals import SyncFailed
 from tidemark.partitions.storage.state_db import (
     Condition,
     PartitionKey,
@@ -88,6 +91,51 @@ def test_a_redo_that_is_interrupted_anywhere_is_begun_again() -> None:
             after = Node(files.after_crash(Random(seed)), copy_of(state), "next")
             assert all_but_the_unjournaled(after) == expected, (syncs, seed)
     assert 5 < interruptions < 90
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        [records.log_start(KEY, Offset(9), b"the state there")],
+        [
+            records.truncate(KEY, position(1, 4)),
+            records.epoch_start(KEY, EpochStart(Epoch(9), Offset(4), ME, VOTERS)),
+        ],
+        [records.reset(KEY, position(9, 20), (EpochStart(Epoch(9), Offset(20), ME, VOTERS),))],
+        [records.forget(KEY)],
+    ],
+    ids=["the start has moved", "an end was cut off", "the log began anew", "it was deleted"],
+)
+@pytest.mark.parametrize("is_lost", [False, True], ids=["not synced", "the sync failed"])
+def test_what_the_journal_has_in_the_page_cache_only_is_durable_before_it_is_done(
+    said: list[JournalRecord], is_lost: bool
+) -> None:
+    """The process is killed in the middle of a sync; the machine loses power in the next start."""
+    node = new_node()
+    for _ in range(12):
+        node.append(KEY, size=300)
+    node.checkpoint()
+    before = all_but_the_unjournaled(node)
+    node.staged += said
+    node.write()
+    if is_lost:
+        node.files.failing_syncs = 1
+        with pytest.raises(SyncFailed):
+            node.journal.sync()
+    done = all_but_the_unjournaled(node.killed())
+    assert done != before
+    interruptions = 0
+    for syncs in range(30):
+        files = InterruptedFiles(node.files.after_kill(), syncs)
+        state = copy_of(node.state)
+        try:
+            redo(files, DataDirectory.open(files, DATA), state)
+        except Interrupted:
+            interruptions += 1
+        for seed in range(8):
+            after = Node(files.after_crash(Random(seed)), copy_of(state), "next")
+            assert all_but_the_unjournaled(after) in (before, done), (syncs, seed)
+    assert 1 < interruptions < 29
 
 
 def test_a_redo_whose_last_transaction_fails_is_begun_again(

@@ -43,6 +43,9 @@ class MemoryFile:
     def pread(self, length: int, position: int) -> bytes:
         return bytes(self._inode.content[position : position + length])
 
+    def is_in_memory(self, position: int) -> bool:
+        return position < self.size()
+
     def pwrite(self, data: BytesLike, position: int) -> None:
         end = position + len(data)
         missing = end - len(self._inode.content) - self._files.free_bytes()

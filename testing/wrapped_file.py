@@ -22,6 +22,9 @@ class WrappedFile:
     def pread(self, length: int, position: int) -> bytes:
         return self._file.pread(length, position)
 
+    def is_in_memory(self, position: int) -> bool:
+        return self._file.is_in_memory(position)
+
     def pwrite(self, data: BytesLike, position: int) -> None:
         self._file.pwrite(data, position)
 

@@ -36,6 +36,10 @@ class File(Protocol):
         """Up to `length` bytes; fewer only at the end of the file."""
         ...
 
+    def is_in_memory(self, position: int) -> bool:
+        """Whether the byte there can be read without the disk. `False` where nobody can tell."""
+        ...
+
     def pwrite(self, data: BytesLike, position: int) -> None:
         """Write all of `data`. When it raises `OSError`, any part of it may have been written."""
         ...

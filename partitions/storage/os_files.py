@@ -16,7 +16,8 @@ from tidemark.protocol.types import BytesLike
 _PARTS_MAX: Final = 1024
 """As many as one call takes (`IOV_MAX`)."""
 _SYNCED: Final[int | None] = getattr(os, "RWF_DSYNC", None)
-"""Linux has it."""
+_AT_ONCE: Final[int | None] = getattr(os, "RWF_NOWAIT", None)
+"""Linux has both."""
 _WRITTEN_BACK_RATE_MAX: Final = 400 * 1024 * 1024
 """A second, of one file. What comes faster is left to its sync, which would have to write all that
 came meanwhile, too: who writes as fast as a disk can waits for it anyway."""
@@ -54,6 +55,14 @@ class OsFile:
             yield data
             length -= len(data)
             position += len(data)
+
+    def is_in_memory(self, position: int) -> bool:
+        if _AT_ONCE is None:
+            return False
+        try:
+            return os.preadv(self._descriptor, (bytearray(1),), position, _AT_ONCE) == 1
+        except OSError:
+            return False  # EAGAIN, or the file system does not tell.
 
     def pwrite(self, data: BytesLike, position: int) -> None:
         written = os.pwrite(self._descriptor, data, position)

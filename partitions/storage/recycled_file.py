@@ -18,6 +18,10 @@ finds the end nonetheless:
 
 The file is cut to its segment when that is complete, and when the log is closed.
 
+A file that is not in memory any more is not kept. Most batches end within a page, and the rest of
+that page would have to be read from the disk first, by who appends: that takes several times as
+long as a new page, and on a slow disk holds the whole broker up, batch after batch.
+
 Whoever still reads the old segment reads that file: it waits until nobody has it open. That is not
 enough where `sendfile` has sent something of it. The kernel sends the file's pages, and who has not
 read them yet, a client that takes its time, would read the new segment in place of the old. Nobody
@@ -39,6 +43,8 @@ RECYCLED_NAME: Final = f"recycled{TEMPORARY_SUFFIX}"
 _CRC_POSITION: Final = 17
 _CRC_END: Final = 21
 _CRC: Final = Struct(">I")
+_SAMPLED_BYTES: Final = 1 << 20
+"""One byte of so many is asked for: what leaves the memory leaves it in the order that it came."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,8 +118,9 @@ class RecycledFile:
     def prepared(self, batch_bytes: int) -> File | None:
         """What was kept, with nothing in it that could be taken for a batch. Blocking.
 
-        `None` while somebody has it open; and where something was sent from it, or its batches have
-        less than so many bytes on average, it is gone then. Raises `OSError`.
+        `None` while somebody has it open; and where something was sent from it, some of it is not
+        in memory, or its batches have less than so many bytes on average, it is gone then. Raises
+        `OSError`.
         """
         step = self._step
         if not isinstance(step, _Waiting):
@@ -122,7 +129,8 @@ class RecycledFile:
         if file is None:
             return None
         # Not before: what is to be sent has it open.
-        if step.lender.is_lent or not _spoil(file, batch_bytes, self._files.sector_bytes):
+        may_be_used = not step.lender.is_lent and _is_in_memory(file)
+        if not (may_be_used and _spoil(file, batch_bytes, self._files.sector_bytes)):
             self.drop()
             return None
         return file
@@ -161,6 +169,10 @@ class RecycledFile:
 def spoilt(crc: int) -> int:
     """What an old batch has in place of its CRC."""
     return ~crc & 0xFFFFFFFF
+
+
+def _is_in_memory(file: File) -> bool:
+    return all(map(file.is_in_memory, range(0, file.size(), _SAMPLED_BYTES)))
 
 
 def _spoil(file: File, batch_bytes: int, sector_bytes: int) -> bool:

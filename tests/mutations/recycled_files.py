@@ -46,9 +46,16 @@ MUTATIONS = (
     Mutation(
         name="a file that something was sent from is not written over",
         file=_FILE,
-        old="        if step.lender.is_lent or not _spoil(",
-        new="        if not _spoil(",
+        old="= not step.lender.is_lent and _is",
+        new="= _is",
         killed_by=f"{_TESTS}test_a_file_that_something_was_sent_from_is_not_written_over",
+    ),
+    Mutation(
+        name="nor is one that is not in memory any more",
+        file=_FILE,
+        old="is_lent and _is_in_memory(file)\n",
+        new="is_lent\n",
+        killed_by=f"{_TESTS}test_a_file_that_is_not_in_memory_any_more_is_not_written_over",
     ),
     Mutation(
         name="what is to be sent is known of",

@@ -3,7 +3,7 @@
 import errno
 import threading
 import time
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 
@@ -20,33 +20,22 @@ from tidemark.protocol.errors import ErrorCode, StorageError
 from tidemark.protocol.frames import encode_request
 from tidemark.protocol.messages import delete_topics, fetch, produce
 from tidemark.protocol.records.records import Record, encode_batch
-from tidemark.protocol.types import BytesLike
+from tidemark.testing.wrapped_file import WrappedFile
 
 
-class HeldFile:
+class HeldFile(WrappedFile):
     """A file whose syncs wait for its disk, and fail when that is broken."""
 
     def __init__(self, file: File, disk: "HeldDisk") -> None:
-        self._file = file
+        super().__init__(file)
         self._disk = disk
-        self.fileno, self.pread = file.fileno, file.pread
-        self.truncate, self.size, self.allocate = file.truncate, file.size, file.allocate
-        self.pwritev, self.write_back = file.pwritev, file.write_back
-        self.begin_writing = file.begin_writing
-
-    def pwrite(self, data: BytesLike, position: int) -> None:
-        self._file.pwrite(data, position)
-
-    def pwritev_synced(self, parts: Sequence[BytesLike], position: int) -> None:
-        self.pwritev(parts, position)
-        self.sync()
 
     def sync(self) -> None:
         time.sleep(2 * QUICK_SECONDS)
         assert self._disk.may_sync.wait(10)
         if self._disk.failure is not None:
             raise self._disk.failure
-        self._file.sync()
+        super().sync()
 
 
 class HeldDisk(OsFiles):

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.chaos.disks import open_disks
-from tests.leases import need_leases
+from tests.recycling import need_recycling
 from tests.system.power_cuts import Written
 
 
@@ -29,7 +29,7 @@ def need_disk_of_its_own(folder: Path) -> None:
     with open_disks(folder, [1]) as disks:
         if not disks[1].can_fail:
             pytest.skip("this machine lets nobody mount a file")
-        need_leases(disks[1].path)
+        need_recycling(disks[1].path)
 
 
 def test_values_of_two_numbers_are_not_alike() -> None:

@@ -8,7 +8,7 @@ from socket import MSG_PEEK
 
 import pytest
 
-from tests.leases import need_leases
+from tests.recycling import need_recycling
 from tests.system.attacks import Peer, batch, fetching
 from tidemark.client.blocking import open_client
 from tidemark.protocol.errors import ErrorCode
@@ -61,7 +61,7 @@ def write_over(peer: Peer, folder: Path) -> int:
 
 @pytest.mark.parametrize("flush", ["os", "commit"])
 def test_new_segments_are_written_over_the_files_of_old_ones(tmp_path: Path, flush: str) -> None:
-    need_leases(tmp_path)
+    need_recycling(tmp_path)
     data = tmp_path / "data"
     folder = data / "short-0"
     with open_broker_process(data) as broker:
@@ -89,7 +89,7 @@ def test_new_segments_are_written_over_the_files_of_old_ones(tmp_path: Path, flu
 
 def test_what_followers_were_sent_is_written_over_too(tmp_path: Path) -> None:
     """They get copies."""
-    need_leases(tmp_path)
+    need_recycling(tmp_path)
     with open_blocking_cluster(brokers=3, data_dir=tmp_path) as cluster:
         configs = {"segment.bytes": "1000000", "retention.bytes": "1000000"}
         with open_client(cluster.bootstrap) as client:

@@ -11,9 +11,9 @@ from subprocess import run
 
 import pytest
 
-from tests.leases import need_leases
 from tests.partitions.storage.batches import batch
 from tests.partitions.storage.directories import files_with
+from tests.recycling import need_disk, need_leases, need_recycling, put_out_of_memory
 from tidemark.partitions.storage.files import File
 from tidemark.partitions.storage.log import Log
 from tidemark.partitions.storage.names import LOG_SUFFIX
@@ -69,6 +69,14 @@ def trimmed(files: MemoryFiles, settings: LogSettings = SETTINGS) -> tuple[Log, 
     """A log of three segments, synced, whose first one is to be removed."""
     log = Log.open(files, DIRECTORY, settings)
     return log, trimmed_again(files, log)
+
+
+def trimmed_os(folder: Path) -> tuple[Log, Removal]:
+    """The same, on the system's files."""
+    log = Log.open(OsFiles(), str(folder), SETTINGS)
+    fill(log, 3)
+    log.sync()
+    return log, log.delete_before(Offset(7))
 
 
 def trimmed_again(files: MemoryFiles, log: Log) -> Removal:
@@ -213,7 +221,7 @@ def test_a_file_that_something_was_sent_from_is_not_written_over(
 
 @pytest.mark.parametrize("is_found", [False, True])
 def test_nor_is_one_that_a_process_before_may_have_sent(tmp_path: Path, is_found: bool) -> None:
-    need_leases(tmp_path)
+    need_recycling(tmp_path)
     files, directory = OsFiles(), str(tmp_path)
     log = Log.open(files, directory, SETTINGS)
     fill(log, 3)
@@ -221,6 +229,17 @@ def test_nor_is_one_that_a_process_before_may_have_sent(tmp_path: Path, is_found
         log = Log.open(files, directory, SETTINGS, recovery_point=log.close())
     log.delete_before(Offset(7)).run()
     assert files.exists(f"{directory}/{RECYCLED_NAME}") is not is_found
+
+
+def test_a_file_that_is_not_in_memory_any_more_is_not_written_over(tmp_path: Path) -> None:
+    need_recycling(tmp_path)
+    need_disk(tmp_path)
+    log, removal = trimmed_os(tmp_path)
+    put_out_of_memory(tmp_path / f"{0:020}{LOG_SUFFIX}")
+    removal.run()
+    assert not (tmp_path / RECYCLED_NAME).exists()
+    fill(log, 4)
+    assert values(log) == list(range(7, log.end_offset))
 
 
 def test_of_the_os_a_file_is_taken_only_if_nobody_has_it_open(

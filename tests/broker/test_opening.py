@@ -160,7 +160,8 @@ async def test_a_coordinators_batches_are_placed_and_awaited(tmp_path: Path) -> 
 async def test_a_closed_replica_refuses_and_answers_whoever_waits(tmp_path: Path) -> None:
     async with open_node(tmp_path) as node:
         replica = await new_topic(node)
-        answer = begin(node, request(batch()))
+        with node.disk.others():  # so that the loop does not sync it at once
+            answer = begin(node, request(batch()))
         assert isinstance(answer, Pending)
         member = replica.close()
         assert answer.is_complete

@@ -141,6 +141,10 @@ class _DiskFile(WrappedFile):
         self._memory = memory
         self._disk = disk
 
+    def is_in_memory(self, position: int) -> bool:
+        """What the kernel has there is not the seed's."""
+        return self._memory.is_in_memory(position)
+
     def pwrite(self, data: BytesLike, position: int) -> None:
         super().pwrite(data, position)
         self._disk.note_time()

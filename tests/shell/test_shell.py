@@ -73,8 +73,10 @@ def test_a_disk_that_only_says_that_it_has_synced_is_noticed(
 ) -> None:
     monkeypatch.setattr(_DiskFile, "sync", lambda file: None)
     monkeypatch.setattr(_DiskFile, "pwritev_synced", _DiskFile.pwritev)
-    # What is left is drawn: blocks of the journal, all of it, or a log's end may be gone.
-    assert any("that had been acknowledged are lost" in each for each in run(9).found)
+    # What is left is drawn by what was written before: blocks of the journal, all of it, or a log's
+    # end may be gone. One of some seeds loses what was acknowledged.
+    found = (each for seed in (5, 6, 8, 11, 9) for each in run(seed).found)
+    assert any("that had been acknowledged are lost" in each for each in found)
 
 
 def test_a_descriptor_that_is_left_open_is_noticed(left_open: list[int]) -> None:

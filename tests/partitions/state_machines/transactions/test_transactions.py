@@ -36,6 +36,15 @@ def at_the_last_epoch() -> tuple[Coordinator, ProducerAnswer]:
     return coordinator, producer(OLD_ID, EPOCH_MAX - 1)
 
 
+def committing(*, bumps: bool) -> tuple[Coordinator, ProducerAnswer]:
+    """A transaction that is decided, whose partition, DEBIT, has no marker yet; and the producer
+    as it goes on."""
+    coordinator = Coordinator(holds_markers=True)
+    session = coordinator.init()
+    coordinator.add(session, DEBIT, bumps=bumps)
+    return coordinator, coordinator.end(session, commit=True, bumps=bumps)
+
+
 class TestASession:
     def test_a_new_id_gets_a_producer_id_of_its_own(self) -> None:
         assert Coordinator().init() == producer(FIRST_ID, 0)
@@ -133,10 +142,7 @@ class TestATransaction:
         assert coordinator.value.state is TransactionState.ONGOING
 
     def test_it_does_not_wait_for_long(self, bumps: bool) -> None:
-        coordinator = Coordinator(holds_markers=True)
-        session = coordinator.init()
-        coordinator.add(session, DEBIT, bumps=bumps)
-        session = coordinator.end(session, commit=True, bumps=bumps)
+        coordinator, session = committing(bumps=bumps)
         first = coordinator.start_add(session, DEBIT, bumps=bumps)
         coordinator.pass_time(PATIENCE_MS - 1)
         second = coordinator.start_add(session, CREDIT, bumps=bumps)
@@ -150,10 +156,7 @@ class TestATransaction:
         assert coordinator.value.state is TransactionState.COMPLETE_COMMIT
 
     def test_who_waits_is_sent_to_the_next_coordinator(self, bumps: bool) -> None:
-        coordinator = Coordinator(holds_markers=True)
-        session = coordinator.init()
-        coordinator.add(session, DEBIT, bumps=bumps)
-        session = coordinator.end(session, commit=True, bumps=bumps)
+        coordinator, session = committing(bumps=bumps)
         token = coordinator.start_add(session, DEBIT, bumps=bumps)
         coordinator.fail_over()
         assert coordinator.answers[token].error == ErrorCode.NOT_COORDINATOR

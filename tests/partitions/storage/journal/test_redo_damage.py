@@ -62,6 +62,15 @@ class InterruptedFiles(MemoryFiles):
         self.syncs_left -= 1
 
 
+def is_interrupted(files: InterruptedFiles, state: StateDb) -> bool:
+    """Redo what the journal says, until the power fails; whether it did before the end."""
+    try:
+        redo(files, DataDirectory.open(files, DATA), state)
+    except Interrupted:
+        return True
+    return False
+
+
 def test_a_redo_that_is_interrupted_anywhere_is_begun_again() -> None:
     node = new_node()
     for _ in range(12):
@@ -83,10 +92,7 @@ def test_a_redo_that_is_interrupted_anywhere_is_begun_again() -> None:
     for syncs in range(100):
         files = InterruptedFiles(node.files.after_crash(Random(syncs)), syncs)
         state = copy_of(node.state)
-        try:
-            redo(files, DataDirectory.open(files, DATA), state)
-        except Interrupted:
-            interruptions += 1
+        interruptions += is_interrupted(files, state)
         for seed in range(2):
             after = Node(files.after_crash(Random(seed)), copy_of(state), "next")
             assert all_but_the_unjournaled(after) == expected, (syncs, seed)
@@ -128,10 +134,7 @@ def test_what_the_journal_has_in_the_page_cache_only_is_durable_before_it_is_don
     for syncs in range(30):
         files = InterruptedFiles(node.files.after_kill(), syncs)
         state = copy_of(node.state)
-        try:
-            redo(files, DataDirectory.open(files, DATA), state)
-        except Interrupted:
-            interruptions += 1
+        interruptions += is_interrupted(files, state)
         for seed in range(8):
             after = Node(files.after_crash(Random(seed)), copy_of(state), "next")
             assert all_but_the_unjournaled(after) in (before, done), (syncs, seed)

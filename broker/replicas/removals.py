@@ -76,7 +76,7 @@ class Removals:
         for number, removal in enumerate(removals):
             try:
                 await in_thread(removal.run)
-                recycled = removal.home.recycled
+                recycled = removal.state.recycled
                 if recycled.is_waiting or recycled.is_offered:
                     self._kept[recycled] = removal, trio.current_time() + KEPT_SECONDS
             except SyncFailed as error:

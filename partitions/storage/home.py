@@ -22,7 +22,6 @@ class LogHome:
     directory: str
     readers: FileCache
     interval_bytes: int
-    recycled: RecycledFile
 
     @property
     def snapshots(self) -> Snapshots:
@@ -41,18 +40,26 @@ class LogHome:
         segment.is_lent = self.files.sends_pages
         return segment
 
-    def create_segment(self, base_offset: Offset, *, is_first: bool = False) -> Segment:
-        """An empty segment, open for writing; its name is durable once the directory is synced. The
-        file may be a recycled one, and longer.
+    def create_segment(
+        self,
+        base_offset: Offset,
+        *,
+        is_first: bool = False,
+        recycled: RecycledFile | None = None,
+    ) -> Segment:
+        """An empty segment, open for writing; its name is durable once the directory is synced.
 
         `is_first`: the directory is empty, so there is no index to be removed.
+        `recycled`: the file is this one, if it is offered, and longer than the segment then.
         """
         segment = self.segment(base_offset, end_offset=base_offset, size_bytes=0)
         if is_first:
             segment.forget_files()
         else:
             self.remove_index(segment)
-        segment.writer = self.recycled.take(segment.path) or self.files.create(segment.path)
+        segment.writer = recycled.take(segment.path) if recycled is not None else None
+        if segment.writer is None:
+            segment.writer = self.files.create(segment.path)
         segment.is_new, segment.is_lent = True, False
         return segment
 
@@ -67,8 +74,7 @@ class LogHome:
 
     def remove_segments(self) -> None:
         """Remove the files of every segment that is there, newest first, whether or not it is part
-        of the log: a removal may not have come to it. None is kept."""
-        self.recycled.drop()
+        of the log: a removal may not have come to it."""
         bases = (offset_in(name, LOG_SUFFIX) for name in self.files.sizes(self.directory))
         for base in sorted((base for base in bases if base is not None), reverse=True):
             self.remove_files(self.segment(base, end_offset=base, size_bytes=0))
@@ -81,11 +87,11 @@ class LogHome:
         for path in (segment.index_path, segment.time_index_path, segment.path):
             remove_if_there(self.files, path)
 
-    def recycle(self, segment: Segment) -> None:
+    def recycle(self, segment: Segment, recycled: RecycledFile) -> None:
         """As `remove_files`, but the file may be taken once it is offered."""
         for path in (segment.index_path, segment.time_index_path):
             remove_if_there(self.files, path)
-        self.recycled.keep(segment.path, segment)
+        recycled.keep(segment.path, segment)
 
     def cut_segment(self, segment: Segment, offset: Offset) -> None:
         """End a segment before the batch that holds `offset`. Blocking, and durable on return.

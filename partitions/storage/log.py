@@ -21,7 +21,6 @@ from tidemark.partitions.storage.log_compacting import CompactingLog
 from tidemark.partitions.storage.log_reading import base_offset_of
 from tidemark.partitions.storage.log_state import NOT_KNOWN_MS
 from tidemark.partitions.storage.recovery import Recovery
-from tidemark.partitions.storage.recycled_file import RecycledFile
 from tidemark.partitions.storage.retention import Removal
 from tidemark.partitions.storage.segment import Segment
 from tidemark.partitions.storage.settings import LogSettings
@@ -85,7 +84,6 @@ class Log(CompactingLog):
             directory=directory,
             readers=readers if readers is not None else FileCache(files, open_max=8),
             interval_bytes=settings.index_interval_bytes,
-            recycled=RecycledFile(files, directory),
         )
         recovery = Recovery(
             home,
@@ -118,7 +116,7 @@ class Log(CompactingLog):
         if offset > self.start_offset:
             self.start_offset = offset
             self._keep_below_start(snapshot)
-        if self._state.swap is not None:
+        if self._is_swapping:
             return Removal.of(self._home, self._state, ())  # `sweep` is called when it is done
         return self.sweep()
 
@@ -139,7 +137,7 @@ class Log(CompactingLog):
         files, settings = self._home.files, self._settings
         if retention.is_roll_due(files, self._active, settings, now_ms):
             self._roll()
-        if self._state.swap is not None:
+        if self._is_swapping:
             return self.start_offset  # a file whose time is to be asked may be without its name
         count = retention.expired_count(
             files,
@@ -226,6 +224,7 @@ class Log(CompactingLog):
             for segment in self._segments:
                 segment.detached = True
                 segment.forget_files()
+            self._state.recycled.drop()
             self._home.remove_segments()
             self._home.snapshots.remove_above(Offset(-1))
             self._home.sync()
@@ -252,7 +251,8 @@ class Log(CompactingLog):
         if changed:
             self._unsynced += (self._active,)
         self._end_file(self._active)
-        self._home.recycled.drop()
+        if self._shared is not None:
+            self._shared.recycled.drop()
         end_offset = self.sync()
         self.abandon()
         return end_offset
@@ -265,7 +265,7 @@ class Log(CompactingLog):
         """
         with self._state.lock:
             self._state.end_locked()
-        self._home.recycled.give_up()
+        self._state.recycled.give_up()
         for segment in self._segments:
             segment.forget_files()
             segment.writer = segment.pinned = None

@@ -211,7 +211,7 @@ class AppendingLog(LogState):
         self._is_ragged = False
         # Last of what can fail: were the roll given up after it, the old segment would grow past
         # the offset where this one begins.
-        active = self._home.create_segment(self.end_offset)
+        active = self._home.create_segment(self.end_offset, recycled=self._state.recycled)
         if snapshot is not None:
             self._state.unsaved.append(snapshot)
         self._unsynced += (sealed,)

@@ -7,6 +7,7 @@ from typing import Final
 from tidemark.partitions.storage.home import LogHome
 from tidemark.partitions.storage.index import GrowingIndex
 from tidemark.partitions.storage.recovery_report import RecoveryReport
+from tidemark.partitions.storage.recycled_file import RecycledFile
 from tidemark.partitions.storage.room import ALWAYS
 from tidemark.partitions.storage.segment import Segment
 from tidemark.partitions.storage.settings import LogSettings
@@ -96,8 +97,14 @@ class LogState:
     @property
     def _state(self) -> SyncState:
         if self._shared is None:
-            self._shared = SyncState()
+            recycled = RecycledFile(self._home.files, self._home.directory)
+            self._shared = SyncState(recycled)
         return self._shared
+
+    @property
+    def _is_swapping(self) -> bool:
+        """Whether segments are being replaced."""
+        return self._shared is not None and self._shared.swap is not None
 
     @property
     def directory(self) -> str:

@@ -169,7 +169,7 @@ class Removal:
                 if self.beginning != self.state.beginnings:
                     return
                 if is_recycled:
-                    self.home.recycle(segment)
+                    self.home.recycle(segment, self.state.recycled)
                 else:
                     self.home.remove_files(segment)
             try:
@@ -178,13 +178,13 @@ class Removal:
                 self.state.failure = error  # of other names, too, nothing is known since
                 raise
             if is_recycled:
-                self.home.recycled.settle()
+                self.state.recycled.settle()
                 self.offer()
 
     def offer(self) -> None:
         """Have the file that was kept written over by the log's next segment, if nobody reads it
         or may yet. Blocking; on any thread. Raises `OSError`."""
-        recycled = self.home.recycled
+        recycled = self.state.recycled
         file = recycled.prepared(self.recycled_batch_bytes)
         with self.state.lock:
             # What has begun anew since may come to offsets that are in that file.

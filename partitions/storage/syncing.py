@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from tidemark.partitions.storage.files import File, replace_file
 from tidemark.partitions.storage.home import LogHome
+from tidemark.partitions.storage.recycled_file import RecycledFile
 from tidemark.partitions.storage.refusals import may_pass, was_not_asked
 from tidemark.partitions.storage.segment import Segment
 from tidemark.protocol.types import Offset
@@ -34,6 +35,8 @@ class NotTaken(OSError):
 class SyncState:
     """What the two threads share. All but `failure` is read and changed under the lock."""
 
+    recycled: RecycledFile
+    """For the next segment. It has a lock of its own."""
     lock: Lock = field(default_factory=Lock)
     generation: int = 0
     """Changes when the log's files are cut or go away: what was captured before is not saved."""

@@ -96,8 +96,8 @@ MUTATIONS = (
     ),
     Mutation(
         name="a log that begins anew takes no file of its former self",
-        file="partitions/storage/home.py",
-        old="        self.recycled.drop()\n",
+        file="partitions/storage/log.py",
+        old="            self._state.recycled.drop()\n",
         new="",
         killed_by=f"{_TESTS}test_a_log_that_begins_anew_takes_no_file_of_its_former_self",
     ),
@@ -125,7 +125,7 @@ MUTATIONS = (
     Mutation(
         name="a partition that is given up touches nothing at its path",
         file="partitions/storage/log.py",
-        old="        self._home.recycled.give_up()\n",
+        old="        self._state.recycled.give_up()\n",
         new="",
         killed_by=f"{_TESTS}test_a_partition_that_is_given_up_leaves_its_path_alone",
     ),

@@ -41,7 +41,7 @@ async def test_a_kept_file_that_is_not_used_goes_after_a_minute_or_on_a_full_dis
     full = is_full
     mock_clock.jump(0 if is_full else 2)
     await removals.look_after_kept()
-    assert [*seen, is_kept(files), removal.home.recycled.is_offered] == [True, False, False]
+    assert [*seen, is_kept(files), removal.state.recycled.is_offered] == [True, False, False]
 
 
 async def test_a_kept_file_that_somebody_reads_is_offered_later(files: MemoryFiles) -> None:
@@ -52,10 +52,10 @@ async def test_a_kept_file_that_somebody_reads_is_offered_later(files: MemoryFil
     removals.add(1, [removal])
     await removals.run_durable()
     await removals.look_after_kept()
-    assert (is_kept(files), removal.home.recycled.is_offered) == (True, False)
+    assert (is_kept(files), removal.state.recycled.is_offered) == (True, False)
     del reader
     await removals.look_after_kept()
-    assert removal.home.recycled.is_offered
+    assert removal.state.recycled.is_offered
     fill(log, 3)
     await removals.look_after_kept()
     assert log.end_offset > Offset(0)

@@ -186,10 +186,10 @@ def test_who_reads_the_old_segment_goes_on_reading_it(files: MemoryFiles) -> Non
     fill(log, 4)
     assert held.read() == before
     removal.offer()
-    assert (is_kept(files), removal.home.recycled.is_offered) == (True, False)
+    assert (is_kept(files), removal.state.recycled.is_offered) == (True, False)
     del held
     removal.offer()
-    assert removal.home.recycled.is_offered, "once nobody reads it"
+    assert removal.state.recycled.is_offered, "once nobody reads it"
 
 
 def send(part: LogSlice) -> None:
@@ -214,7 +214,7 @@ def test_a_file_that_something_was_sent_from_is_not_written_over(
         send(held)
     del held
     removal.offer()
-    assert (is_kept(files), removal.home.recycled.is_offered) == (False, False)
+    assert (is_kept(files), removal.state.recycled.is_offered) == (False, False)
     fill(log, 4)
     assert values(log) == list(range(7, log.end_offset))
 
@@ -304,7 +304,7 @@ def test_a_log_that_begins_anew_takes_no_file_of_its_former_self(
 def test_a_partition_that_is_given_up_leaves_its_path_alone(files: MemoryFiles) -> None:
     log, removal = trimmed(files)
     removal.run()
-    recycled = removal.home.recycled
+    recycled = removal.state.recycled
     log.abandon()
     assert not recycled.is_offered
     recycled.drop()
@@ -368,7 +368,7 @@ def test_a_log_that_begins_anew_while_a_file_is_prepared_does_not_take_it(
 
     monkeypatch.setattr(RecycledFile, "prepared", reset_meanwhile)
     removal.run()
-    assert not removal.home.recycled.is_offered
+    assert not removal.state.recycled.is_offered
     fill(log, 2)
     assert values(log) == list(range(log.end_offset))
 
@@ -388,15 +388,15 @@ def test_a_file_whose_name_may_be_there_yet_is_not_offered(
         with pytest.raises(OSError, match=DIRECTORY):
             following.run()
     first.offer()
-    assert (is_kept(files), first.home.recycled.is_offered) == (True, False)
+    assert (is_kept(files), first.state.recycled.is_offered) == (True, False)
     following.run()
-    assert first.home.recycled.is_offered
+    assert first.state.recycled.is_offered
 
 
 def test_old_batches_are_spoilt_on_the_disk_before_a_new_one_comes(files: MemoryFiles) -> None:
     _, removal = trimmed(files)
     removal.run()
-    assert removal.home.recycled.is_offered
+    assert removal.state.recycled.is_offered
     for number in range(30):
         after = files.after_crash(Random(number))
         if RECYCLED_NAME in after.sizes(DIRECTORY):

@@ -96,7 +96,7 @@ class CommittingReplica(ReplicaState, ABC):
             done(None)
         else:
             self.member.is_awaited = self._has_held_waiters
-            self._held_waiters.add(end_offset, done)
+            self._held_waiters = self._held_waiters.joined(end_offset, done)
             self._services.driver.watch_held(self)
 
     def when_committed(self, end_offset: Offset, done: Committed) -> None:
@@ -106,7 +106,7 @@ class CommittingReplica(ReplicaState, ABC):
         elif end_offset <= self.high_watermark:
             done(None)
         else:
-            self._commit_waiters.add(end_offset, done)
+            self._commit_waiters = self._commit_waiters.joined(end_offset, done)
 
     async def wait_committed(self, end_offset: Offset) -> None:
         """Until all below `end_offset` is committed. Raises `RequestError` if it never will be."""

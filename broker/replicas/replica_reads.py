@@ -181,7 +181,7 @@ class ReadingReplica(ReplicaState):
 
     def wait_for_more(self, waiter: FetchWaiter) -> None:
         """Have `waiter` look again whenever the high watermark or the leader changes."""
-        self._fetch_waiters.add(waiter)
+        self._fetch_waiters = self._fetch_waiters.joined(waiter)
 
     def stop_waiting(self, waiter: FetchWaiter) -> None:
         self._fetch_waiters.discard(waiter)

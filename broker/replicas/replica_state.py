@@ -13,7 +13,7 @@ from tidemark.broker.metrics import TopicMetrics
 from tidemark.broker.replicas.held import Line
 from tidemark.broker.replicas.leadership import NotLeader
 from tidemark.broker.replicas.replica_parts import ReplicaServices
-from tidemark.broker.replicas.waiters import CommitWaiters, FetchWaiters
+from tidemark.broker.replicas.waiters import NO_COMMIT_WAITERS, NO_FETCH_WAITERS
 from tidemark.partitions.replication.applier import Applier
 from tidemark.partitions.replication.group_replica import GroupReplica
 from tidemark.partitions.state_machines.cluster_machine import CLUSTER_TOPIC
@@ -110,9 +110,8 @@ class ReplicaState:
         self._refused: RefusedBatches | None = None
         self._verifications: Verifications | None = None
         """Since this broker leads; hardly ever any."""
-        self._commit_waiters = CommitWaiters()
-        self._held_waiters = CommitWaiters()
-        self._fetch_waiters = FetchWaiters()
+        self._commit_waiters = self._held_waiters = NO_COMMIT_WAITERS
+        self._fetch_waiters = NO_FETCH_WAITERS
         self.line = Line(services.held)
         """Produce requests that are held."""
         self._wake_is_due = False

@@ -2,6 +2,9 @@
 
 Who waits for a commit waits for the leader of one epoch, so an offset stands for a position here:
 when that leadership ends, or the replica is closed, everything that waits is failed.
+
+Thousands of partitions have nobody who waits. They share one object that says so, and get their own
+with the first who does.
 """
 
 from __future__ import annotations
@@ -21,9 +24,6 @@ Committed = Callable[[RequestError | None], None]
 
 _SERIALS: Final = count()
 """Who waits for the same offset is called in the order of coming."""
-_Waiting = deque[tuple[Offset, int, Committed]]
-_NOBODY: Final = _Waiting(maxlen=0)
-"""An empty deque takes 600 bytes, and thousands of partitions have nobody who waits."""
 
 
 class CommitWaiters:
@@ -32,21 +32,23 @@ class CommitWaiters:
     __slots__ = ("waiting",)
 
     def __init__(self) -> None:
-        self.waiting: _Waiting = _NOBODY
+        self.waiting = deque[tuple[Offset, int, Committed]]()
         """To look at: where batches are appended, asking for the length takes longer."""
 
     def __len__(self) -> int:
         return len(self.waiting)
 
-    def add(self, end_offset: Offset, committed: Committed) -> None:
+    def joined(self, end_offset: Offset, committed: Committed) -> CommitWaiters:
+        """With one more: where nobody waited, another object."""
+        if self is NO_COMMIT_WAITERS:
+            return CommitWaiters().joined(end_offset, committed)
         entry = (end_offset, next(_SERIALS), committed)
-        if self.waiting is _NOBODY:
-            self.waiting = _Waiting()
         # Appends come in order; only a duplicate waits for an offset that lies further back.
         if not self.waiting or self.waiting[-1] < entry:
             self.waiting.append(entry)
         else:
             insort(self.waiting, entry)
+        return self
 
     def advance(self, high_watermark: Offset) -> None:
         while self.waiting and self.waiting[0][0] <= high_watermark:
@@ -60,6 +62,9 @@ class CommitWaiters:
     def fail_all(self, error: RequestError) -> None:
         while self.waiting:
             self.waiting.popleft()[2](error)
+
+
+NO_COMMIT_WAITERS: Final = CommitWaiters()
 
 
 class FetchWaiter(Protocol):
@@ -77,27 +82,31 @@ class FetchWaiters:
     __slots__ = ("waiting",)
 
     def __init__(self) -> None:
-        self.waiting: dict[FetchWaiter, None] | None = None
-        """To look at, as above; `None`: thousands of partitions have nobody who waits."""
+        self.waiting: dict[FetchWaiter, None] = {}
+        """To look at, as above."""
 
     def __len__(self) -> int:
-        return len(self.waiting or ())
+        return len(self.waiting)
 
-    def add(self, waiter: FetchWaiter) -> None:
-        if self.waiting is None:
-            self.waiting = {}
+    def joined(self, waiter: FetchWaiter) -> FetchWaiters:
+        """With one more: where nobody waited, another object."""
+        if self is NO_FETCH_WAITERS:
+            return FetchWaiters().joined(waiter)
         self.waiting[waiter] = None
+        return self
 
     def discard(self, waiter: FetchWaiter) -> None:
-        if self.waiting is not None:
-            self.waiting.pop(waiter, None)
+        self.waiting.pop(waiter, None)
 
     def wake(self) -> None:
         # A woken fetch that is answered removes itself from every partition it waits at.
-        for waiter in list(self.waiting or ()):
+        for waiter in list(self.waiting):
             waiter.look_again()
 
     def release(self) -> None:
         """Have all of them answered now."""
-        for waiter in list(self.waiting or ()):
+        for waiter in list(self.waiting):
             waiter.answer_now()
+
+
+NO_FETCH_WAITERS: Final = FetchWaiters()

@@ -5,9 +5,9 @@
 
 from tidemark.broker.peers.hello import Peer, endpoints_of, metadata_of
 from tidemark.broker.peers.joining import ask_to_join
-from tidemark.broker.peers.link import PeerEvents
 from tidemark.broker.peers.listening import BoundPeerListener, bind_peers
 from tidemark.broker.peers.network import PeerNetwork, open_peer_network
+from tidemark.broker.peers.services import PeerEvents
 
 __all__ = [
     "BoundPeerListener",

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from enum import IntEnum
-from typing import NamedTuple, Protocol
+from typing import Final, NamedTuple, Protocol
 from uuid import UUID
 
 from tidemark.broker.peers.versions import OWN, Spoken, nothing_in_common, with_what_to_do
@@ -17,6 +17,9 @@ from tidemark.protocol.messages.peer.hello import HelloRequest, HelloResponse, P
 from tidemark.protocol.messages.peer.versions import FIRST_VERSION, LAST_VERSION
 from tidemark.protocol.types import NodeId
 from tidemark.protocol.values import dataclass
+
+HELLO_SECONDS: Final = 5.0
+"""How long a connection may take until it is known who is there."""
 
 
 class HostPort(Protocol):

@@ -9,7 +9,7 @@ import trio
 from trio.abc import Stream
 
 from tidemark.broker.peers.calls import lost
-from tidemark.broker.peers.dialing import connect
+from tidemark.broker.peers.connecting import connect
 from tidemark.broker.peers.hello import HostPort, Refusal
 from tidemark.broker.peers.peer_tls import PeerTls
 from tidemark.broker.peers.tls_trouble import why_no_tls

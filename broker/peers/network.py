@@ -37,9 +37,10 @@ from tidemark.broker.peers.hello import (
 )
 from tidemark.broker.peers.incoming import Incoming
 from tidemark.broker.peers.joining import ask_to_join
-from tidemark.broker.peers.link import Link, LinkServices, PeerEvents
+from tidemark.broker.peers.link import Link
 from tidemark.broker.peers.listening import Accepting, BoundPeerListener
 from tidemark.broker.peers.peer_tls import PeerTls
+from tidemark.broker.peers.services import PeerEvents, PeerServices
 from tidemark.broker.peers.strangers import Strangers
 from tidemark.broker.peers.versions import refused_join
 from tidemark.partitions.replication.peer_messages import PeerMessage
@@ -68,7 +69,7 @@ class PeerNetwork:
 
     def __init__(
         self,
-        services: LinkServices,
+        services: PeerServices,
         *,
         address: Address,
         handlers: PeerHandlers,
@@ -172,7 +173,7 @@ class PeerNetwork:
         link = self._links.get(NodeId(hello.node_id))
         if link is None and len(self._links) >= _NODES_MAX:
             raise MalformedMessage(f"more than {_NODES_MAX} node ids have come already")
-        known = None if link is None else link.known
+        known = None if link is None else link.where.known
         refused = judge(hello, self.own, self._services.cluster_id, known)
         if refused is None:
             self.strangers.forget(incoming)
@@ -246,7 +247,7 @@ class PeerNetwork:
 
 async def _keep_connected(link: Link, scope: trio.CancelScope) -> None:
     with scope:
-        await link.keep_connected()
+        await link.dialer.keep_connected()
 
 
 async def _keep_renewed(tls: PeerTls) -> None:
@@ -274,7 +275,7 @@ async def open_peer_network(
     """
     # A broker that is cancelled still needs the others, to commit what it has taken.
     async with open_background() as tasks:
-        services = LinkServices(
+        services = PeerServices(
             own=own,
             cluster_id=None,
             sockets=SocketServices(reactor, turn, metrics, OddEvents(logger), logger),

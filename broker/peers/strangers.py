@@ -11,9 +11,10 @@ from typing import Final
 import trio
 
 from tidemark.broker.metrics.peer_counts import PeerEnd
+from tidemark.broker.peers.hello import HELLO_SECONDS
 from tidemark.broker.peers.incoming import Incoming, IncomingOwner
-from tidemark.broker.peers.link import HELLO_SECONDS, LinkServices
 from tidemark.broker.peers.peer_tls import PeerTls
+from tidemark.broker.peers.services import PeerServices
 
 _STRANGERS_MAX: Final = 64
 # The first byte of TLS (RFC 8446, section 5.1). A frame's is 0 until it has 16 MB.
@@ -23,7 +24,7 @@ _TLS_HANDSHAKE: Final = b"\x16"
 class Strangers:
     """They are their owner's from when they have said a Hello, or ended: `forget`."""
 
-    def __init__(self, services: LinkServices, owner: IncomingOwner) -> None:
+    def __init__(self, services: PeerServices, owner: IncomingOwner) -> None:
         self._services = services
         self._owner = owner
         self._waited_for: dict[Incoming, None] = {}

@@ -16,11 +16,11 @@ def _rule(name: str, file: str, *, old: str, new: str, killed_by: str) -> Mutati
     )
 
 
-def _link_rule(name: str, *, old: str, new: str, killed_by: str) -> Mutation:
+def _link_rule(name: str, file: str = "link.py", *, old: str, new: str, killed_by: str) -> Mutation:
     """Of the connections with another broker."""
     return Mutation(
         name=name,
-        file="broker/peers/link.py",
+        file=f"broker/peers/{file}",
         old=old,
         new=new,
         killed_by=f"tests/broker/peers/{killed_by}",
@@ -352,21 +352,23 @@ MUTATIONS = (
     ),
     _link_rule(
         "a broker where nobody listens is down at once",
-        old='        self._give_up_in_turn(f"it cannot be reached: {error}")\n',
+        "dialing.py",
+        old="        self._services.sockets.turn.run(partial(self._owner.not_connected, why))\n",
         new="",
         killed_by="test_network.py::"
         "test_a_broker_that_ends_is_down_at_once_and_up_again_when_it_is_back",
     ),
     _link_rule(
         "a broker that refuses a broken link is down at once",
-        old="            self._give_up(refused.reason)\n",
+        "dialing.py",
+        old="            self._owner.not_connected(refused.reason)\n",
         new="",
         killed_by="test_network.py::test_one_that_another_broker_stands_in_place_of_is_down_at_once",
     ),
     _link_rule(
         "a broker that does not answer on a broken link is down soon",
-        old='            self._give_up_in_turn("its connections do not come back")\n',
-        new="            pass\n",
+        old="            self._services.sockets.turn.run(partial(self._give_up, why))\n",
+        new="",
         killed_by="test_network.py::test_one_that_can_be_reached_and_does_not_answer_is_down_soon",
     ),
     _link_rule(
@@ -407,8 +409,9 @@ MUTATIONS = (
     ),
     _link_rule(
         "where a broker is, only the one with its directory says",
-        old="        if judge_sighting(self.node, seen, known) is None:\n",
-        new="        if True:\n",
+        "whereabouts.py",
+        old=" and judge_sighting(self._node, seen, known) is None\n",
+        new="\n",
         killed_by="test_moved.py::test_who_is_not_the_broker_that_is_known_is_not_believed",
     ),
     Mutation(

@@ -108,7 +108,7 @@ MUTATIONS = (
     ),
     Mutation(
         name="a broker is dialed without TLS only where it is not required",
-        file="broker/peers/link.py",
+        file="broker/peers/dialing.py",
         old=" and not tls.value.is_required:\n            await",
         new=":\n            await",
         killed_by=f"{_OF_BETWEEN}test_one_that_speaks_without_is_not_up_and_both_say_why",

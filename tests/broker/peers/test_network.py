@@ -262,7 +262,7 @@ async def test_one_that_another_broker_stands_in_place_of_is_down_at_once(
         await one.wait_up(two)
         link = one.network._links[two.node]
         link.aim(Peer(other.network.address, directory(2)))
-        link._said_address = None
+        link.where.said_address = None
         one.turn.run(lambda: link.close(PeerEnd.ERROR, "for the test"))
         await one.wait_told("down", 2)
 
@@ -425,7 +425,7 @@ async def test_one_that_connects_again_has_one_connection() -> None:
 async def test_one_that_does_not_answer_a_hello_is_tried_again(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("tidemark.broker.peers.link.HELLO_SECONDS", 0.02)
+    monkeypatch.setattr("tidemark.broker.peers.dialing.HELLO_SECONDS", 0.02)
     with socket.create_server(("127.0.0.1", 0)) as silent:
         async with open_one(1) as one:
             one.network.set_peers({NodeId(2): Peer(Address(*silent.getsockname()))})

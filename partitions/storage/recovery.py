@@ -8,38 +8,33 @@ every batch is checked, and the log ends before the first that does not hold tog
 A log that ends exactly at its recovery point was closed in order; of it only the last few headers
 are read, so that ten thousand of them open in seconds.
 
-How a batch is checked is in `tail_check`.
+How that is seen is in `segment_ends`, what is done with the segments at and above the recovery
+point in `tail_recovery`, and how a batch is checked in `tail_check`.
 """
 
 from collections.abc import Mapping, Sequence
 from itertools import pairwise
-from typing import Final
 
 from tidemark.partitions.raft.entries import EpochStart
-from tidemark.partitions.storage.compaction.progress import forget_progress, load_progress
 from tidemark.partitions.storage.compaction.swapping import finish_swaps
 from tidemark.partitions.storage.derived_state import DerivedState, tell_batches
 from tidemark.partitions.storage.epoch_rows import EpochsByOffset
-from tidemark.partitions.storage.files import TEMPORARY_SUFFIX, corrupt
+from tidemark.partitions.storage.files import TEMPORARY_SUFFIX
 from tidemark.partitions.storage.home import LogHome
-from tidemark.partitions.storage.index import GrowingIndex
 from tidemark.partitions.storage.names import (
     INDEX_SUFFIX,
     LOG_SUFFIX,
     TIME_INDEX_SUFFIX,
     offset_in,
 )
-from tidemark.partitions.storage.older_tail import LEFT_BY_OLDER, is_left_by_older
-from tidemark.partitions.storage.recovery_report import Cut, RecoveryReport, shared
+from tidemark.partitions.storage.recovery_report import RecoveryReport, shared
 from tidemark.partitions.storage.segment import Segment
+from tidemark.partitions.storage.segment_ends import check_end, ends_at, ends_before
 from tidemark.partitions.storage.snapshots import offsets_in
-from tidemark.partitions.storage.tail_check import LongGap, TailCheck, Torn, misplaced
+from tidemark.partitions.storage.tail_check import TailCheck
+from tidemark.partitions.storage.tail_recovery import TailRecovery, refuse_lost_end
 from tidemark.protocol.errors import StorageError, TidemarkError
 from tidemark.protocol.types import Epoch, Offset
-
-_SMALL_SEGMENT_BYTES: Final = 16 * 1024
-"""Walked from its start rather than from its index: two files less to open."""
-_REWRITE_BYTES: Final = 1 << 20
 
 
 class Recovery:
@@ -91,9 +86,9 @@ class Recovery:
             first = segments[0].base_offset if segments else self.start_offset
             self._load_snapshot(self._state, first)
         if not segments:
-            self._refuse_if_synced(self._home.directory, self.start_offset)
+            refuse_lost_end(self._home.directory, self.start_offset, self._recovery_point)
             return self._start_anew()
-        if self._ends_at_recovery_point(segments):
+        if ends_at(segments, self._recovery_point):
             self._report.clean = True
             # It may be so only since a start before this one, which removed segments and did not
             # live to sync that: the first sync of what is appended does.
@@ -108,12 +103,22 @@ class Recovery:
     def _recover(self, segments: list[Segment]) -> None:
         """Look at the segments below the recovery point, check those above."""
         settled = sum(following.base_offset <= self._recovery_point for following in segments[1:])
-        if settled and not self._ends_there(segments[settled - 1], segments[settled]):
+        if settled and not ends_before(
+            segments[settled - 1], segments[settled], self._recovery_point
+        ):
             settled -= 1
         for segment, following in pairwise(segments[: settled + 1]):
-            self._check_end(segment, following.base_offset)
+            check_end(segment, following)
         self._observe(segments[:settled])
-        self._recover_tail(segments, settled)
+        check = TailCheck(
+            recovery_point=self._recovery_point,
+            epoch_max=self._epoch_max,
+            epochs=self._epochs,
+            state=self._state,
+            told_to=self._told_to,
+            report=self._report,
+        )
+        TailRecovery(self._home, self._recovery_point, check, self._report).run(segments, settled)
 
     def _listed_segments(self) -> list[Segment]:
         """The segments by their names; leftovers of interrupted writes are removed."""
@@ -154,98 +159,6 @@ class Recovery:
         segment.is_new = False
         return [segment]
 
-    def _ends_at_recovery_point(self, segments: list[Segment]) -> bool:
-        """Whether the last segment ends exactly there, by its last few headers. Of one that nothing
-        was written to, it is the segment before that says so."""
-        last = segments[-1]
-        if not last.size_bytes:
-            is_there = last.base_offset == self._recovery_point
-            return is_there and (len(segments) == 1 or self._ends_there(segments[-2], last))
-        if last.base_offset >= self._recovery_point:
-            return False
-        try:
-            last.end_offset = self._end_by_headers(last)
-        except StorageError:
-            return False
-        return last.end_offset == self._recovery_point
-
-    def _end_by_headers(self, segment: Segment) -> Offset:
-        """Where the batches of a segment end, found from its last index entry on."""
-        position = 0
-        if segment.size_bytes > _SMALL_SEGMENT_BYTES:
-            position = segment.boundary_at(segment.size_bytes - 1).position
-        end_offset = segment.base_offset
-        for at, header in segment.batches_from(position):
-            if at > position and header.base_offset != end_offset:
-                raise corrupt(segment.path, at, misplaced(header, end_offset))
-            end_offset = header.next_offset
-        return end_offset
-
-    def _ends_there(self, segment: Segment, following: Segment) -> bool:
-        """Whether the last segment below the recovery point ends where its batches do, as far as a
-        crash has a say in that.
-
-        What was behind them was cut off before the next segment was begun: of a recycled file, or
-        of a batch that found no room. Where a recovery point is further, that was synced.
-        """
-        if following.base_offset < self._recovery_point:
-            return True  # if not, it is damage
-        try:
-            return self._end_by_headers(segment) == following.base_offset
-        except StorageError:
-            return False
-
-    def _check_end(self, segment: Segment, following: Offset) -> None:
-        """A segment below the recovery point must end where the next one begins."""
-        end_offset = self._end_by_headers(segment)
-        if end_offset != following:
-            raise corrupt(
-                segment.path,
-                segment.size_bytes,
-                f"it ends at offset {end_offset}, the next segment begins at {following}",
-            )
-
-    def _recover_tail(self, segments: list[Segment], first: int) -> None:
-        """Check the segments from number `first` on, and cut the log before what is not whole."""
-        check = TailCheck(
-            recovery_point=self._recovery_point,
-            epoch_max=self._epoch_max,
-            epochs=self._epochs,
-            state=self._state,
-            told_to=self._told_to,
-            report=self._report,
-        )
-        expected = segments[first].base_offset
-        # Where the segment before ends may have been seen, and not be so on the disk.
-        is_at_end = first > 0 and expected == self._recovery_point
-        for number in range(first, len(segments)):
-            segment = segments[number]
-            if segment.base_offset != expected:
-                what = f"the segment before it ends at offset {expected}"
-                self._cut(segments, number, 0, expected, what)
-                break
-            index = GrowingIndex(segment.base_offset, self._home.interval_bytes)
-            try:
-                expected = check.check(segment, index)
-            except Torn as torn:
-                segment.end_offset = torn.end_offset
-                segment.use_index(index)
-                left = is_left_by_older(segment.file, torn.position, segment.base_offset)
-                what = LEFT_BY_OLDER if left else torn.what
-                self._cut(segments, number, torn.position, torn.end_offset, what, is_older=left)
-                break
-            except LongGap as long:
-                self._refuse_cut(segment.path, long.position, long.end_offset, str(long))
-                self._home.end_in_gap(segment, long.position, long.gap, long.end_offset)
-                self._cut(segments, number, segment.size_bytes, long.end_offset, str(long))
-                break
-            segment.end_offset = expected
-            segment.use_index(index)
-        else:
-            self._refuse_if_synced(segments[-1].path, expected)
-        if segments[-1].end_offset > self._recovery_point or self._report.cut is not None:
-            self._make_durable(segments[first - is_at_end :])
-
     def _settle_beginning(self, first: Segment) -> None:
         """What retention removes is recorded before, so nothing goes above the recorded start."""
         if self._may_begin_later:
@@ -256,72 +169,6 @@ class Recovery:
                 f"disk from {self.start_offset} on. Nothing was changed. Restore its files from a "
                 "copy"
             )
-
-    def _refuse_if_synced(self, path: str, end_offset: Offset) -> None:
-        if end_offset < self._recovery_point:
-            raise StorageError(
-                f"{path}: the log ends at offset {end_offset}, but was on the disk up to "
-                f"{self._recovery_point}. Nothing was changed. Restore its files from a copy"
-            )
-
-    def _refuse_cut(self, path: str, position: int, end_offset: Offset, what: str) -> None:
-        """Below the recovery point nothing is cut, and so nothing may be changed before this."""
-        if end_offset < self._recovery_point:
-            raise corrupt(path, position, what)
-
-    def _cut(
-        self,
-        segments: list[Segment],
-        number: int,
-        position: int,
-        end_offset: Offset,
-        what: str,
-        *,
-        is_older: bool = False,
-    ) -> None:
-        """End the log at a position of one segment: the crash left nothing whole behind it.
-
-        The order bears a second crash. The later segments' names are gone for good before the log
-        grows to where they begin, or one that came back would continue it. Index files, snapshots
-        and progress of a compaction that speak of what is cut are gone for good before it is.
-        """
-        path = segments[number].path
-        self._refuse_cut(path, position, end_offset, what)
-        self._report.cut = Cut(path=path, position=position, what=what, is_older=is_older)
-        kept = number + 1 if position or number == 0 else number
-        for segment in reversed(segments[kept:]):
-            self._report.cut_bytes += segment.size_bytes
-            self._report.removed_segments += 1
-            self._home.remove_segment(segment)
-        del segments[kept:]
-        last = segments[-1]
-        if kept == number + 1:
-            self._home.remove_index(last)
-        self._home.snapshots.remove_above(end_offset)
-        if load_progress(self._home.files, self._home.directory) > end_offset:
-            forget_progress(self._home.files, self._home.directory)
-        self._home.sync()
-        if kept == number + 1:
-            self._report.cut_bytes += last.size_bytes - position
-            last.size_bytes = position
-            last.end_offset = end_offset
-
-    def _make_durable(self, segments: list[Segment]) -> None:
-        """What was kept is the log from now on: it must not be lost by a later crash.
-
-        It is written again first. A process before this one may have ended because a sync failed:
-        then the page cache shows bytes that the disk does not have, and calls them clean.
-        """
-        for segment in segments:
-            file = self._home.files.open(segment.path)
-            if file.size() != segment.size_bytes:
-                file.truncate(segment.size_bytes)
-            start = segment.position_of(self._recovery_point)
-            for position in range(start, segment.size_bytes, _REWRITE_BYTES):
-                length = min(_REWRITE_BYTES, segment.size_bytes - position)
-                file.pwrite(file.pread(length, position), position)
-            file.sync()
-        self._home.sync()
 
     def _load_snapshot(self, state: DerivedState, first: Offset) -> None:
         """Replace the state by the latest snapshot that nothing recovery does can contradict.

@@ -122,7 +122,7 @@ MUTATIONS = (
     ),
     _rule(
         "so is what follows what a start has cut off",
-        "recovery.py",
+        "tail_recovery.py",
         old="            forget_progress(self._home.files, self._home.directory)\n",
         new="            pass\n",
         killed_by=f"{_PROGRESS}::test_so_is_what_follows_what_a_start_has_cut_off",
@@ -218,7 +218,7 @@ MUTATIONS = (
     ),
     _rule(
         "a gap that would end below the recovery point is refused before it is cut",
-        "recovery.py",
+        "tail_recovery.py",
         old="                self._refuse_cut(segment.path, long.position, "
         "long.end_offset, str(long))\n",
         new="",

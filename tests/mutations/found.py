@@ -24,7 +24,7 @@ MUTATIONS = (
     ),
     _found(
         "what only the page cache may have is written again",
-        "partitions/storage/recovery.py",
+        "partitions/storage/tail_recovery.py",
         old="                file.pwrite(file.pread(length, position), position)\n",
         new="",
         scenario="page-cache-after-failed-sync",

@@ -182,7 +182,7 @@ MUTATIONS = (
     ),
     Mutation(
         name="it is cut off durably before what is behind it is durable",
-        file="partitions/storage/recovery.py",
+        file="partitions/storage/tail_recovery.py",
         old="segments[first - is_at_end :]",
         new="segments[first:]",
         killed_by="tests/partitions/storage/test_unsynced_ends.py"
@@ -190,8 +190,8 @@ MUTATIONS = (
     ),
     Mutation(
         name="that is looked at, too, where nothing is behind it but a name",
-        file="partitions/storage/recovery.py",
-        old="is_there and (len(segments) == 1 or self._ends_there(segments[-2], last))",
+        file="partitions/storage/segment_ends.py",
+        old="is_there and (len(segments) == 1 or ends_before(segments[-2], last, recovery_point))",
         new="is_there",
         killed_by="tests/partitions/storage/test_recovery.py"
         "::test_so_it_is_where_nothing_is_behind_it_but_a_name",

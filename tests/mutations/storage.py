@@ -46,7 +46,7 @@ MUTATIONS = (
     ),
     storage_rule(
         "recovery writes again what only the page cache may have",
-        "recovery.py",
+        "tail_recovery.py",
         old="                file.pwrite(file.pread(length, position), position)\n",
         new="",
         killed_by="test_recovery.py"
@@ -54,16 +54,16 @@ MUTATIONS = (
     ),
     storage_rule(
         "corruption below the recovery point is refused, not cut",
-        "recovery.py",
+        "tail_recovery.py",
         old="        if end_offset < self._recovery_point:\n            raise corrupt(",
         new="        if False:\n            raise corrupt(",
         killed_by="test_recovery.py::test_corruption_in_the_middle_does_not_shorten_the_log",
     ),
     storage_rule(
         "a log shorter than what was synced is refused",
-        "recovery.py",
-        old="        if end_offset < self._recovery_point:\n            raise StorageError(",
-        new="        if False:\n            raise StorageError(",
+        "tail_recovery.py",
+        old="    if end_offset < recovery_point:\n        raise StorageError(",
+        new="    if False:\n        raise StorageError(",
         killed_by="test_recovery.py::test_a_log_that_is_shorter_than_what_was_synced_is_refused",
     ),
     storage_rule(
@@ -76,14 +76,14 @@ MUTATIONS = (
     ),
     storage_rule(
         "segments below the recovery point must join",
-        "recovery.py",
-        old="        if end_offset != following:\n",
-        new="        if False:\n",
+        "segment_ends.py",
+        old="    if end_offset != following.base_offset:\n",
+        new="    if False:\n",
         killed_by="test_recovery.py::test_a_missing_segment_is_refused_and_the_rest_left_untouched",
     ),
     storage_rule(
         "what recovery kept is synced",
-        "recovery.py",
+        "tail_recovery.py",
         old="            file.sync()\n",
         new="",
         killed_by="test_crash_at_every_byte.py::test_what_recovery_kept_is_durable_at_once",

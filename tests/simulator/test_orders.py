@@ -6,7 +6,7 @@ import pytest
 
 from tidemark.partitions.state_machines import producer_entry
 from tidemark.partitions.state_machines.open_transactions import OpenTransactions
-from tidemark.partitions.storage import recovery
+from tidemark.partitions.storage import tail_recovery
 from tidemark.partitions.storage.files import File
 from tidemark.partitions.storage.journal import redo
 from tidemark.partitions.storage.journal.replay import PartitionReplay, forgotten
@@ -137,7 +137,7 @@ def test_files_are_used_again_and_then_the_power_fails(monkeypatch: pytest.Monke
         return left
 
     monkeypatch.setattr(RecycledFile, "take", count_taken)
-    monkeypatch.setattr(recovery, is_left_by_older.__name__, count_left)
+    monkeypatch.setattr(tail_recovery, is_left_by_older.__name__, count_left)
     drawn = (draw_knobs(seed, seconds=40) for seed in range(300))
     seeds = [seed for seed, knobs in enumerate(drawn) if knobs.aim == "files used again"]
     for seed in seeds[:6]:

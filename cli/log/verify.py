@@ -14,9 +14,10 @@ from tidemark.cli.output import (
     print_value,
     progress,
 )
-from tidemark.partitions.storage.inspect import Verification, partition_directories, verify
+from tidemark.partitions.storage.inspect import partition_directories
 from tidemark.partitions.storage.names import LOG_SUFFIX
 from tidemark.partitions.storage.os_files import OsFiles
+from tidemark.partitions.storage.verify import Verification, verify
 from tidemark.protocol.errors import StorageError
 
 

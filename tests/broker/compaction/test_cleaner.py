@@ -25,8 +25,8 @@ from tidemark.partitions.storage.compaction.job import Job, SourceSegment
 from tidemark.partitions.storage.compaction.log_swap import LogSwap
 from tidemark.partitions.storage.compaction.settings import CompactionLimits
 from tidemark.partitions.storage.home import LogHome
-from tidemark.partitions.storage.inspect import verify
 from tidemark.partitions.storage.os_files import OsFiles
+from tidemark.partitions.storage.verify import verify
 from tidemark.protocol.errors import StorageError
 from tidemark.protocol.records.header import HEADER_BYTES, seal
 from tidemark.protocol.records.records import Record, encode_batch

@@ -14,9 +14,9 @@ from tests.partitions.replication.cluster import Broker, Cluster
 from tidemark.partitions.replication.group_replica import Appended
 from tidemark.partitions.storage.compaction.at_once import compact_at_once
 from tidemark.partitions.storage.compaction.settings import CompactionSettings
-from tidemark.partitions.storage.inspect import verify
 from tidemark.partitions.storage.settings import LogSettings
 from tidemark.partitions.storage.state_db import StateDb
+from tidemark.partitions.storage.verify import verify
 from tidemark.protocol.records.gaps import is_gap
 from tidemark.protocol.records.header import check_batch, iter_headers
 from tidemark.protocol.records.records import Record, decode_records, encode_batch

@@ -11,10 +11,10 @@ from tidemark.partitions.storage.inspect import (
     StoredBatch,
     dump,
     partition_directories,
-    verify,
 )
 from tidemark.partitions.storage.log import Log
 from tidemark.partitions.storage.settings import LogSettings
+from tidemark.partitions.storage.verify import verify
 from tidemark.protocol.errors import StorageError
 from tidemark.testing.memory_files import MemoryFiles
 

@@ -4,10 +4,11 @@ import pytest
 
 from tests.partitions.storage.batches import batch
 from tests.partitions.storage.directories import files_with
-from tidemark.partitions.storage.inspect import dump, verify
+from tidemark.partitions.storage.inspect import dump
 from tidemark.partitions.storage.log import Log
 from tidemark.partitions.storage.names import LOG_SUFFIX, file_name
 from tidemark.partitions.storage.settings import LogSettings
+from tidemark.partitions.storage.verify import verify
 from tidemark.protocol.types import Offset
 from tidemark.testing.memory_files import MemoryFiles
 

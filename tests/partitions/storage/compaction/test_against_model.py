@@ -21,8 +21,8 @@ from tests.partitions.storage.compaction.keyed import (
 )
 from tidemark.partitions.replication.producer_state import ProducerState
 from tidemark.partitions.storage.compaction.settings import CompactionLimits
-from tidemark.partitions.storage.inspect import verify
 from tidemark.partitions.storage.log import Log
+from tidemark.partitions.storage.verify import verify
 from tidemark.protocol.records.compression import Compression
 from tidemark.protocol.records.control import read_marker
 from tidemark.protocol.records.header import BatchHeader

@@ -20,7 +20,7 @@ from tests.partitions.storage.compaction.keyed import (
 )
 from tests.partitions.storage.searches import find_timestamp, max_timestamp
 from tidemark.partitions.storage.compaction.settings import CompactionLimits, CompactionSettings
-from tidemark.partitions.storage.inspect import verify
+from tidemark.partitions.storage.verify import verify
 from tidemark.protocol.errors import StorageError
 from tidemark.protocol.records.compression import Compression
 from tidemark.protocol.records.gaps import is_gap

@@ -27,9 +27,9 @@ from tests.partitions.storage.test_every_crash import Crashes
 from tidemark.partitions.storage.compaction.compacting import CompactionRun
 from tidemark.partitions.storage.compaction.log_swap import LogSwap
 from tidemark.partitions.storage.compaction.settings import CompactionLimits
-from tidemark.partitions.storage.inspect import verify
 from tidemark.partitions.storage.log import Log
 from tidemark.partitions.storage.settings import LogSettings
+from tidemark.partitions.storage.verify import verify
 from tidemark.protocol.errors import StorageError
 from tidemark.protocol.types import Offset
 from tidemark.testing.memory_files import MemoryFiles

@@ -23,9 +23,9 @@ from tidemark.partitions.raft.messages import AppendRequest
 from tidemark.partitions.replication.checking import bytes_of, checked
 from tidemark.partitions.replication.reading import read_entries
 from tidemark.partitions.storage.files import read_file
-from tidemark.partitions.storage.inspect import verify
 from tidemark.partitions.storage.log import Log
 from tidemark.partitions.storage.settings import LogSettings
+from tidemark.partitions.storage.verify import verify
 from tidemark.protocol.errors import StorageError
 from tidemark.protocol.records.gaps import is_gap
 from tidemark.protocol.records.header import HEADER_BYTES

@@ -59,7 +59,7 @@ def held_by_all(group: Group, progress: Mapping[NodeId, Progress]) -> Position:
     """The highest position that every voter holds durably, whoever is in doubt."""
     me = group.node_id
     return min(
-        group.durable if node == me else progress[node].match for node in group.config.members
+        group.durable if node == me else progress[node].held.match for node in group.config.members
     )
 
 
@@ -72,9 +72,10 @@ def end_doubts(group: Group, progress: Mapping[NodeId, Progress]) -> bool:
         group.end_doubt()
     is_left = False
     for each in progress.values():
-        if each.doubted_at is not None:
-            if group.committed > each.doubted_at:
-                each.end_doubt(group.committed)
+        held = each.held
+        if held.doubted_at is not None:
+            if group.committed > held.doubted_at:
+                held.end_doubt(group.committed)
             else:
                 is_left = True
     return is_left
@@ -82,24 +83,24 @@ def end_doubts(group: Group, progress: Mapping[NodeId, Progress]) -> bool:
 
 def doubted(progress: Mapping[NodeId, Progress]) -> Iterable[NodeId]:
     """Those who wait for something that is newer than their doubt."""
-    return (node for node, each in progress.items() if each.doubted_at is not None)
+    return (node for node, each in progress.items() if each.held.doubted_at is not None)
 
 
 def doubts_of(progress: Mapping[NodeId, Progress]) -> Doubts:
     """What the next epoch of the same leader is to know: who is in doubt, in which life."""
-    return tuple((node, each.life) for node, each in progress.items() if each.is_doubtful)
+    return tuple((node, each.held.life) for node, each in progress.items() if each.held.is_doubtful)
 
 
 def needs_an_entry(group: Group, progress: Mapping[NodeId, Progress]) -> bool:
     """Whether doubts wait for nothing but an entry, and enough voters live to commit one."""
     last, is_alive = group.shape.last, group.peers.is_alive
     if group.committed != last or not any(
-        is_alive(node) and progress[node].match == last for node in doubted(progress)
+        is_alive(node) and progress[node].held.match == last for node in doubted(progress)
     ):
         return False
 
     def counts(node: NodeId) -> bool:
-        return is_alive(node) and (node == group.node_id or progress[node].clean_at is None)
+        return is_alive(node) and (node == group.node_id or progress[node].held.clean_at is None)
 
     config = group.config
     return config.agreed(counts) or all(map(is_alive, config.members))

@@ -69,7 +69,7 @@ class Leader:
                 self._progress[node] = Progress(before)
         for node, life in plan.doubts if plan else ():
             if node in self._progress:
-                self._progress[node].begin_doubt(life, before)
+                self._progress[node].held.begin_doubt(life, before)
         self._has_doubts = group.in_doubt or bool(plan and plan.doubts)
 
     # The log
@@ -91,9 +91,9 @@ class Leader:
             mark("answer_of_a_stranger")
             return
         shape = group.shape
-        if not progress.note_clean(response, shape.last):
+        if not progress.hear(response, shape.last):
             return
-        if progress.doubted_at is not None:
+        if progress.held.doubted_at is not None:
             self._has_doubts = True
         match = response.match
         if match is not None:
@@ -174,14 +174,14 @@ class Leader:
         )
 
     def holding(self, position: Position) -> list[NodeId]:
-        return [node for node, each in self._progress.items() if each.match >= position]
+        return [node for node, each in self._progress.items() if each.held.match >= position]
 
     def progress(self, group: Group) -> tuple[NodeProgress, ...]:
         voters = group.config.members
         return tuple(
             NodeProgress(
                 node=node,
-                match=progress.match,
+                match=progress.held.match,
                 next=progress.next,
                 is_voter=node in voters,
                 answers=progress.answers,
@@ -222,7 +222,7 @@ class Leader:
             return NOWHERE
         me, progress = group.node_id, self._progress
         mine = NOWHERE if group.in_doubt else group.durable
-        positions = [mine if node == me else progress[node].counted for node in side]
+        positions = [mine if node == me else progress[node].held.counted for node in side]
         positions.sort()
         return positions[-count]
 
@@ -263,7 +263,7 @@ class Leader:
             if node == group.node_id:
                 continue
             progress = self._progress.get(node)
-            if progress is None or progress.counted < group.durable:
+            if progress is None or progress.held.counted < group.durable:
                 raise _refused(f"node {node} has not caught up")
         joint = Configuration(tuple(sorted(voters)), config.voters, version)
         self._campaign_again(group, joint)
@@ -280,11 +280,11 @@ class Leader:
         mark("leader_outside_the_new_voters")
         heirs = [node for node in config.voters if self._may_lead(group, node)]
         if heirs:
-            self.hand_over(group, max(heirs, key=lambda node: self._progress[node].match))
+            self.hand_over(group, max(heirs, key=lambda node: self._progress[node].held.match))
 
     def _may_lead(self, group: Group, node: NodeId) -> bool:
         """Whether a follower can campaign, for all that is known of it."""
-        return group.peers.is_alive(node) and self._progress[node].doubted_at is None
+        return group.peers.is_alive(node) and self._progress[node].held.doubted_at is None
 
     def hand_over(self, group: Group, to: NodeId) -> None:
         """Nothing more is appended; once `to` has everything, it is told to campaign."""
@@ -322,7 +322,7 @@ class Leader:
     def _hand_over_when_ready(self, group: Group) -> None:
         to = self.successor
         assert to is not None
-        if not self._successor_told and self._progress[to].match == group.shape.last:
+        if not self._successor_told and self._progress[to].held.match == group.shape.last:
             group.send(to, HandOver(group.epoch))
             self._successor_told = True
 
@@ -339,9 +339,10 @@ class Leader:
         after = progress.next
         size = sum(len(entry.records) for entry in entries if isinstance(entry, Run))
         request = AppendRequest(
-            group.epoch, after, entries, group.committed, *progress.clean_at_to_tell
+            group.epoch, after, entries, group.committed, *progress.held.clean_at_to_tell
         )
         progress.sent(entries[-1].position if entries else after, size)
+        progress.held.told()
         group.send(node, request)
 
     def _send_reset(self, group: Group, node: NodeId, progress: Progress) -> None:
@@ -352,7 +353,7 @@ class Leader:
         # It is answered as a request that begins and ends at the log's start.
         progress.next = start
         progress.is_probing = True
-        progress.sent(start, 0, is_clean_at_told=False)
+        progress.sent(start, 0)
         group.send(node, request)
 
 

@@ -126,7 +126,7 @@ def acknowledged(group: Group, source: NodeId, epoch: int, prev: Offset, match: 
     if type(role) is not Leader or epoch != group.epoch or role.successor is not None:
         return False
     progress, shape = role._progress.get(source), group.shape
-    if progress is None or progress.clean_at is not None:
+    if progress is None or progress.held.clean_at is not None:
         return False
     position = _position((epoch, match))
     if position != shape.last and not shape.contains(position):

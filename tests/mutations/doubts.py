@@ -13,7 +13,7 @@ MUTATIONS = (
     ),
     rule(
         "a replica that lost records does not count before it has all",
-        "progress.py",
+        "held.py",
         old="        return self.match if clean_at is None or self.match >= clean_at else NOWHERE",
         new="        return self.match",
         killed_by="test_unclean.py::"
@@ -23,31 +23,31 @@ MUTATIONS = (
         "a leader looks after a follower that comes back",
         "progress.py",
         old="        self._forget_in_flight()\n        self.is_probing = self.must_probe = True\n"
-        "        if self.clean_at",
+        "        self.held.ask",
         new="        self._forget_in_flight()\n        self.is_probing = True\n"
-        "        if self.clean_at",
+        "        self.held.ask",
         killed_by="test_unclean.py::"
         "test_a_leader_finds_out_that_a_replica_which_lacks_nothing_was_unclean",
     ),
     rule(
         "an old word of a clean replica does not make it unclean",
-        "progress.py",
-        old="            if self._is_outdated(response):\n",
+        "held.py",
+        old="            if self._is_outdated(response, sent_after):\n",
         new="            if False:\n",
         killed_by="test_unclean.py::"
         "test_a_late_word_from_before_it_was_clean_does_not_make_a_replica_unclean_again",
     ),
     rule(
         "who says that it has lost what it had is believed, though its life is the same",
-        "progress.py",
-        old="        return not self._in_flight or self._in_flight[0][0] != response.prev\n",
+        "held.py",
+        old="        return sent_after != response.prev\n",
         new="        return True\n",
         killed_by="test_unclean.py::"
         "test_a_replica_that_came_back_empty_in_the_same_life_is_counted_anew",
     ),
     rule(
         "who may have lost more is not told when it is clean before it says in which life it is",
-        "progress.py",
+        "held.py",
         old=" and self.doubted_at is None and not self._is_asked\n",
         new=" and self.doubted_at is None\n",
         killed_by="test_unclean.py::test_a_replica_that_crashed_again_is_clean_once_it_has_all_"
@@ -55,7 +55,7 @@ MUTATIONS = (
     ),
     rule(
         "who crashed again is counted anew",
-        "progress.py",
+        "held.py",
         old="if self.clean_at is None or has_crashed:",
         new="if self.clean_at is None:",
         killed_by="test_unclean.py::test_a_replica_that_crashed_again_is_clean_once_it_has_all_"
@@ -63,31 +63,31 @@ MUTATIONS = (
     ),
     rule(
         "a replica that is clean is believed though its first word for it was lost",
-        "progress.py",
+        "held.py",
         old="            elif not was_asked:\n",
         new="            else:\n",
         killed_by="test_unclean.py::test_its_leader_counts_it_again_all_the_same",
     ),
     rule(
         "what was not told because it was asked first is told later",
-        "progress.py",
-        old="        if is_clean_at_told and not self._is_asked:\n",
-        new="        if is_clean_at_told:\n",
+        "held.py",
+        old="        if not self._is_asked:\n            self.is_told",
+        new="        if True:\n            self.is_told",
         killed_by="test_unclean.py::test_what_it_was_to_hold_is_told_again_where_it_was_lost",
     ),
     rule(
         "a reset tells nobody when it is clean",
         "leader.py",
-        old="        progress.sent(start, 0, is_clean_at_told=False)\n",
-        new="        progress.sent(start, 0)\n",
+        old="        progress.sent(start, 0)\n",
+        new="        progress.sent(start, 0)\n        progress.held.told()\n",
         killed_by="test_unclean.py::"
         "test_a_replica_that_has_all_with_a_reset_is_told_that_it_is_clean",
     ),
     rule(
         "who has forgotten what its last process acknowledged is unclean",
-        "progress.py",
-        old="            if self._match_life < self.life:\n",
-        new="            if False:\n",
+        "held.py",
+        old="        if self._match_life < self.life:\n",
+        new="        if False:\n",
         killed_by="test_unclean.py::"
         "test_who_has_forgotten_what_its_last_process_acknowledged_is_unclean",
     ),
@@ -102,7 +102,7 @@ MUTATIONS = (
     ),
     rule(
         "to have all that a leader has does not end a doubt",
-        "progress.py",
+        "held.py",
         old="        self.clean_at, self.match = NEVER, NOWHERE\n",
         new="        self.match = NOWHERE\n        self.end_doubt(last)\n",
         killed_by="test_doubt.py::"
@@ -110,7 +110,7 @@ MUTATIONS = (
     ),
     rule(
         "who is in doubt does not count",
-        "progress.py",
+        "held.py",
         old="        self.clean_at, self.match = NEVER, NOWHERE\n",
         new="        self.clean_at, self.match = None, NOWHERE\n",
         killed_by="test_doubt.py::"
@@ -154,7 +154,7 @@ MUTATIONS = (
     ),
     rule(
         "an answer of an earlier life is not heard",
-        "progress.py",
+        "held.py",
         old="            if response.life < self.life:",
         new="            if False:",
         killed_by="test_doubt.py::test_an_answer_of_an_earlier_life_says_nothing",
@@ -200,7 +200,7 @@ MUTATIONS = (
     rule(
         "the lead is handed to nobody who is in doubt",
         "leader.py",
-        old=" and self._progress[node].doubted_at is None\n",
+        old=" and self._progress[node].held.doubted_at is None\n",
         new="\n",
         killed_by="test_doubt.py::"
         "test_who_is_in_doubt_is_not_handed_the_lead_while_there_is_somebody_else",

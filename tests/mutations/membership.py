@@ -37,7 +37,7 @@ MUTATIONS = (
     rule(
         "a voter has caught up before it votes",
         "leader.py",
-        old="            if progress is None or progress.counted < group.durable:",
+        old="            if progress is None or progress.held.counted < group.durable:",
         new="            if progress is None:",
         killed_by="test_membership.py::test_who_has_not_caught_up_does_not_become_a_voter",
     ),
@@ -99,7 +99,7 @@ MUTATIONS = (
     rule(
         "a successor is told only once it has everything",
         "leader.py",
-        old="self._progress[to].match == group.shape.last:",
+        old="self._progress[to].held.match == group.shape.last:",
         new="True:",
         killed_by="test_hand_over.py::test_the_successor_is_told_only_once_it_has_everything",
     ),

@@ -18,14 +18,14 @@ MUTATIONS = (
     Mutation(
         name="what is sent next is never before what is there",
         file="partitions/raft/progress.py",
-        old="        if self.next < self.match:  #",
-        new="        if is_news and self.next < self.match:  #",
+        old="        if self.next < held.match:  #",
+        new="        if is_news and self.next < held.match:  #",
         killed_by="tests/partitions/raft/test_progress.py"
         "::test_what_is_sent_next_does_not_go_back_behind_what_is_known_to_be_there",
     ),
     Mutation(
         name="who says that it is in doubt counts anew, whatever its leader takes for ended",
-        file="partitions/raft/progress.py",
+        file="partitions/raft/held.py",
         old="        elif self.clean_at is None:  # it has not heard yet",
         new="        elif False:  # it has not heard yet",
         killed_by="tests/partitions/raft/test_progress.py"
@@ -287,15 +287,15 @@ MUTATIONS = (
     rule(
         "only a refusal of the first in flight says something",
         "progress.py",
-        old="        if not self._in_flight or self._in_flight[0][0] != prev or conflict >= prev:",
+        old="        if self._sent_after != prev or conflict >= prev:",
         new="        if conflict >= prev:",
         killed_by="test_replication.py::test_a_refusal_says_something_only_of_the_first_in_flight",
     ),
     rule(
         "a refusal never moves next below match",
-        "progress.py",
-        old="        if common < self.match:\n",
-        new="        if False:\n",
+        "held.py",
+        old="        if common >= self.match:\n",
+        new="        if True:\n",
         killed_by="test_replication.py::"
         "test_a_late_refusal_of_what_is_matched_by_now_is_not_believed",
     ),

@@ -143,13 +143,13 @@ MUTATIONS = (
     ),
     _condition(
         "an answer of a stranger is not counted",
-        old="progress is None or progress.clean_at is not None",
-        new="progress.clean_at is not None",
+        old="progress is None or progress.held.clean_at is not None",
+        new="progress.held.clean_at is not None",
         killed_by="test_steady.py::test_an_answer_of_a_stranger_counts_for_nothing",
     ),
     _condition(
         "who is to become clean answers on the long way",
-        old="progress is None or progress.clean_at is not None",
+        old="progress is None or progress.held.clean_at is not None",
         new="progress is None",
         killed_by="test_unclean.py::test_its_leader_counts_it_again_all_the_same",
     ),

@@ -138,7 +138,7 @@ def _acknowledge(group: Group, source: NodeId, message: AppendResponse) -> bool:
     is_row = message.is_clean and match is not None and message.prev.epoch == epoch == match.epoch
     role = group.role
     if isinstance(role, Leader) and source in role._progress:
-        is_row &= message.life == role._progress[source].life
+        is_row &= message.life == role._progress[source].held.life
     if not is_row or match is None:
         return False
     return steady.acknowledged(group, source, epoch, message.prev.offset, match.offset)

@@ -12,6 +12,7 @@ from tidemark.partitions.raft.entries import Entry, Run
 from tidemark.partitions.raft.epochs import LogShape
 from tidemark.partitions.raft.follower import Follower
 from tidemark.partitions.raft.group import Group, Limits
+from tidemark.partitions.raft.held import Held
 from tidemark.partitions.raft.leader import Leader
 from tidemark.partitions.raft.messages import (
     AppendResponse,
@@ -28,7 +29,7 @@ from tidemark.partitions.raft.voting import Tally
 from tidemark.protocol.errors import RequestError
 from tidemark.protocol.types import NO_EPOCH, ORIGIN, Epoch, NodeId, Offset, Position
 
-_CORE: Final = {LogShape, Follower, PreCandidate, Candidate, Leader, Progress, Tally}
+_CORE: Final = {LogShape, Follower, PreCandidate, Candidate, Leader, Progress, Held, Tally}
 """What of a group is changed in place. All else in it is a value."""
 _SURROUNDINGS: Final = {"peers", "read", "limits"}
 _UNTOLD: Final = {
@@ -256,7 +257,7 @@ class Local:
             raise Broken(f"nobody has to cut what is committed: {group.failure}")
         if isinstance(group.role, Leader):
             for progress in group.role._progress.values():
-                if progress.match > progress.next:
+                if progress.held.match > progress.next:
                     raise Broken("what is sent next begins behind what is known to be there")
 
     def _check_spoken(self, out: Outgoing) -> None:

@@ -24,7 +24,7 @@ def test_what_is_sent_next_does_not_go_back_behind_what_is_known_to_be_there() -
     progress.sent(at(30), 100)
     assert progress.succeeded(at(5), at(23)), "a late one"
     assert not progress.succeeded(at(10), at(21)), "a short one"
-    assert (progress.match, progress.next) == (at(23), at(23))
+    assert (progress.held.match, progress.next) == (at(23), at(23))
 
 
 def test_who_is_known_to_hold_nothing_is_sent_again_what_was_lost_first() -> None:
@@ -41,22 +41,22 @@ def test_a_doubt_that_has_not_ended_where_it_is_is_not_over() -> None:
     """1. A leader ends a follower's doubt. 2. The follower says that it has heard so; that is not
     durable there. 3. It says that it is in doubt: what it holds counts for nothing again."""
     progress = Progress(at(5))
-    progress.begin_doubt(3, at(5))
-    progress.end_doubt(at(8))
+    progress.held.begin_doubt(3, at(5))
+    progress.held.end_doubt(at(8))
     progress.sent(at(8), 100)
-    assert progress.note_clean(answer(5, 8), at(8))
+    assert progress.hear(answer(5, 8), at(8))
     assert progress.succeeded(at(5), at(8))
-    assert progress.counted == at(8)
+    assert progress.held.counted == at(8)
     progress.sent(at(9), 100)
-    assert progress.note_clean(answer(8, 9, in_doubt=True), at(9))
-    assert progress.clean_at == at(9)
+    assert progress.hear(answer(8, 9, in_doubt=True), at(9))
+    assert progress.held.clean_at == at(9)
     progress.succeeded(at(8), at(8))
-    assert progress.counted < at(8)
+    assert progress.held.counted < at(8)
 
 
 def test_a_doubt_that_an_earlier_leadership_has_ended_is_over() -> None:
     progress = Progress(at(5))
-    progress.begin_doubt(3, at(5))
+    progress.held.begin_doubt(3, at(5))
     progress.sent(at(8), 100)
-    assert progress.note_clean(answer(5, 8), at(8))
-    assert (progress.is_doubtful, progress.clean_at) == (False, None)
+    assert progress.hear(answer(5, 8), at(8))
+    assert (progress.held.is_doubtful, progress.held.clean_at) == (False, None)

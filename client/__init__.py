@@ -15,15 +15,7 @@ Errors: `RequestError` carries one of Kafka's codes, `OSError` is the network. T
 without trio is in `tidemark.client.blocking`. `docs/client.md` says more.
 """
 
-from tidemark.client.acl_descriptions import (
-    CLUSTER_NAME,
-    Acl,
-    AclFilter,
-    Operation,
-    PatternType,
-    Permission,
-    ResourceType,
-)
+from tidemark.client.acl_descriptions import Acl, AclFilter
 from tidemark.client.admin import Admin
 from tidemark.client.balance_descriptions import (
     BalancedBroker,
@@ -99,6 +91,7 @@ from tidemark.client.transaction_descriptions import (
     TransactionDescription,
     TransactionListing,
 )
+from tidemark.protocol.acls import CLUSTER_NAME, Operation, PatternType, Permission, ResourceType
 from tidemark.protocol.errors import ErrorCode, RequestError
 from tidemark.protocol.records.compression import Compression
 from tidemark.protocol.types import TopicPartition

@@ -2,73 +2,8 @@
 
 from __future__ import annotations
 
-from enum import IntEnum
-from typing import Final
-
+from tidemark.protocol.acls import Operation, PatternType, Permission, ResourceType
 from tidemark.protocol.values import dataclass
-
-CLUSTER_NAME: Final = "kafka-cluster"
-"""The name of the only resource of its type."""
-
-
-class _Number(IntEnum):
-    """One of the wire's numbers; what a newer broker knows beyond them is UNKNOWN, which is 0."""
-
-    @classmethod
-    def _missing_(cls, value: object) -> _Number | None:
-        return cls(0) if isinstance(value, int) and value else None
-
-
-class ResourceType(_Number):
-    """What an ACL is about."""
-
-    UNKNOWN = 0
-    TOPIC = 2
-    GROUP = 3
-    CLUSTER = 4
-    TRANSACTIONAL_ID = 5
-    DELEGATION_TOKEN = 6
-    USER = 7
-
-
-class PatternType(_Number):
-    """How the name of an ACL's resource is matched."""
-
-    UNKNOWN = 0
-    MATCH = 2
-    """In a filter: all that hold for a resource of that name."""
-    LITERAL = 3
-    """The name itself; `*` is all names."""
-    PREFIXED = 4
-    """All names that begin with it."""
-
-
-class Operation(_Number):
-    """What is done with a resource."""
-
-    UNKNOWN = 0
-    ALL = 2
-    READ = 3
-    WRITE = 4
-    CREATE = 5
-    DELETE = 6
-    ALTER = 7
-    DESCRIBE = 8
-    CLUSTER_ACTION = 9
-    DESCRIBE_CONFIGS = 10
-    ALTER_CONFIGS = 11
-    IDEMPOTENT_WRITE = 12
-    CREATE_TOKENS = 13
-    DESCRIBE_TOKENS = 14
-    TWO_PHASE_COMMIT = 15
-
-
-class Permission(_Number):
-    """Whether it is allowed. One ACL that denies outweighs all that allow."""
-
-    UNKNOWN = 0
-    DENY = 2
-    ALLOW = 3
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

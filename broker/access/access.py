@@ -8,14 +8,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Final, Protocol
 
-from tidemark.broker.access.operations import ALL_BITS, OPERATIONS, bits
-from tidemark.partitions.state_machines.access.acls import (
-    CLUSTER_NAME,
-    Operation,
-    ResourceType,
-)
+from tidemark.broker.access.operations import ALL_BITS, bits
 from tidemark.partitions.state_machines.access.hosts import host_of
 from tidemark.partitions.state_machines.access.table import AclTable
+from tidemark.protocol.acls import CLUSTER_NAME, OPERATIONS, Operation, ResourceType
 from tidemark.protocol.errors import ErrorCode, RequestError
 from tidemark.protocol.values import dataclass
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeAlias
 
 from tidemark.broker.access.access import refusal
 from tidemark.broker.steps import Steps
-from tidemark.partitions.state_machines.access.acls import CLUSTER_NAME, Operation, ResourceType
+from tidemark.protocol.acls import CLUSTER_NAME, Operation, ResourceType
 from tidemark.protocol.errors import RequestError
 
 if TYPE_CHECKING:

@@ -3,12 +3,12 @@
 from tidemark.broker.network.requests import RequestContext
 from tidemark.broker.node import Node
 from tidemark.broker.steps import Steps, distinct
-from tidemark.partitions.state_machines.access.acls import ResourceType
 from tidemark.partitions.state_machines.groups.consumer.describing import (
     ConsumerGroupDescription,
     ConsumerMemberDescription,
 )
 from tidemark.partitions.state_machines.groups.topic_view import Partitions, by_topic
+from tidemark.protocol.acls import ResourceType
 from tidemark.protocol.errors import ErrorCode, RequestError
 from tidemark.protocol.messages.consumer_group_describe import (
     CLASSIC_MEMBER,

@@ -2,7 +2,7 @@
 
 from tidemark.broker.network.requests import RequestContext
 from tidemark.broker.node import Node
-from tidemark.partitions.state_machines.access.acls import ResourceType
+from tidemark.protocol.acls import ResourceType
 from tidemark.protocol.errors import ErrorCode, RequestError
 from tidemark.protocol.messages.describe_cluster import (
     DescribeClusterBroker,

@@ -3,9 +3,9 @@
 from tidemark.broker.network.requests import RequestContext
 from tidemark.broker.node import Node
 from tidemark.broker.steps import Steps, distinct
-from tidemark.partitions.state_machines.access.acls import ResourceType
 from tidemark.partitions.state_machines.groups.describe import GroupDescription
 from tidemark.partitions.state_machines.groups.requests import GroupState
+from tidemark.protocol.acls import ResourceType
 from tidemark.protocol.errors import ErrorCode, RequestError
 from tidemark.protocol.messages.describe_groups import (
     NOT_ASKED,

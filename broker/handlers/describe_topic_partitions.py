@@ -12,7 +12,7 @@ from tidemark.broker.metadata.partition_view import partition_view
 from tidemark.broker.metadata.topic import Topic
 from tidemark.broker.network.requests import RequestContext
 from tidemark.broker.node import Node
-from tidemark.partitions.state_machines.access.acls import ResourceType
+from tidemark.protocol.acls import ResourceType
 from tidemark.protocol.errors import ErrorCode, RequestError
 from tidemark.protocol.messages.describe_topic_partitions import (
     Cursor,

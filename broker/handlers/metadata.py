@@ -9,7 +9,7 @@ from tidemark.broker.metadata.topic import NewTopic, Topic
 from tidemark.broker.network.requests import RequestContext
 from tidemark.broker.node import Node
 from tidemark.broker.steps import Steps, distinct
-from tidemark.partitions.state_machines.access.acls import ResourceType
+from tidemark.protocol.acls import ResourceType
 from tidemark.protocol.errors import ErrorCode, RequestError
 from tidemark.protocol.messages.metadata import (
     NOT_ASKED,

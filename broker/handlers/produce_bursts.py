@@ -17,7 +17,7 @@ from tidemark.broker.handlers.produce_answers import with_leaders
 from tidemark.broker.handlers.produce_work import ACKS_ALL, RUN_BYTES_MAX, CommitWait, Work
 from tidemark.broker.handlers.topic_ids import named
 from tidemark.broker.network.requests import Line, Pending, Session
-from tidemark.partitions.state_machines.access.acls import Operation, ResourceType
+from tidemark.protocol.acls import Operation, ResourceType
 from tidemark.protocol.errors import MalformedMessage
 from tidemark.protocol.messages.produce import ProduceRequest, ProduceResponse
 from tidemark.protocol.records.header import says_transactional

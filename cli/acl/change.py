@@ -23,7 +23,8 @@ from tidemark.cli.acl.options import (
 from tidemark.cli.confirm import confirm, dry_run_option, yes_option
 from tidemark.cli.output import Form, notice, output_option
 from tidemark.cli.session import Session, talks_to_brokers
-from tidemark.client.acl_descriptions import Acl, Operation, PatternType, Permission
+from tidemark.client.acl_descriptions import Acl
+from tidemark.protocol.acls import Operation, PatternType, Permission
 from tidemark.protocol.errors import TidemarkError
 
 

@@ -18,7 +18,8 @@ from tidemark.cli.acl.options import (
 from tidemark.cli.output import Column, Form, Json, output_option, print_rows
 from tidemark.cli.session import Session, talks_to_brokers
 from tidemark.client import Client
-from tidemark.client.acl_descriptions import Acl, AclFilter, Operation, PatternType, Permission
+from tidemark.client.acl_descriptions import Acl, AclFilter
+from tidemark.protocol.acls import Operation, PatternType, Permission
 
 _KEYS: Final = ("principal", "permission", "operation", "resource", "pattern", "name", "host")
 

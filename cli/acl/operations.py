@@ -7,47 +7,13 @@ from typing import Final, TypeAlias
 
 import click
 
-from tidemark.client.acl_descriptions import Operation, ResourceType
+from tidemark.protocol.acls import OPERATIONS, Operation, ResourceType
 from tidemark.protocol.values import dataclass
 
-OPERATIONS: Final[Mapping[ResourceType, Sequence[Operation]]] = {
-    ResourceType.TOPIC: (
-        Operation.READ,
-        Operation.WRITE,
-        Operation.CREATE,
-        Operation.DELETE,
-        Operation.ALTER,
-        Operation.DESCRIBE,
-        Operation.DESCRIBE_CONFIGS,
-        Operation.ALTER_CONFIGS,
-        Operation.ALL,
-    ),
-    ResourceType.GROUP: (
-        Operation.READ,
-        Operation.DESCRIBE,
-        Operation.DELETE,
-        Operation.DESCRIBE_CONFIGS,
-        Operation.ALTER_CONFIGS,
-        Operation.ALL,
-    ),
-    ResourceType.TRANSACTIONAL_ID: (
-        Operation.WRITE,
-        Operation.DESCRIBE,
-        Operation.TWO_PHASE_COMMIT,
-        Operation.ALL,
-    ),
-    ResourceType.CLUSTER: (
-        Operation.CREATE,
-        Operation.ALTER,
-        Operation.DESCRIBE,
-        Operation.CLUSTER_ACTION,
-        Operation.DESCRIBE_CONFIGS,
-        Operation.ALTER_CONFIGS,
-        Operation.IDEMPOTENT_WRITE,
-        Operation.ALL,
-    ),
+CHOICES: Final[Mapping[ResourceType, Sequence[Operation]]] = {
+    resource_type: (*operations, Operation.ALL) for resource_type, operations in OPERATIONS.items()
 }
-"""What can be done with a resource of each type."""
+"""What an ACL can say of a resource of each type."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,7 +95,7 @@ def chosen_by_presets(
 def chosen_each(resources: Sequence[Resource], operations: Sequence[Operation]) -> list[Chosen]:
     """Each operation on each resource. Raises `UsageError` for one that its type does not know."""
     for resource, operation in product(resources, operations):
-        known = OPERATIONS[resource.type]
+        known = CHOICES[resource.type]
         if operation not in known:
             raise click.UsageError(
                 f"a {noun(resource.type)} has no operation {word(operation)}: it has "

@@ -7,20 +7,14 @@ from typing import Final, TypeAlias, TypeVar
 
 import click
 
-from tidemark.cli.acl.operations import OPERATIONS, Resource, noun, word
+from tidemark.cli.acl.operations import CHOICES, Resource, noun, word
 from tidemark.cli.arguments import Name
-from tidemark.client.acl_descriptions import (
-    CLUSTER_NAME,
-    Operation,
-    PatternType,
-    Permission,
-    ResourceType,
-)
+from tidemark.protocol.acls import CLUSTER_NAME, Operation, PatternType, Permission, ResourceType
 
 Command = TypeVar("Command", bound=Callable[..., None])
 Resources: TypeAlias = tuple[Resource, ...]
 
-_WIDTH: Final = max(map(len, map(word, OPERATIONS)))
+_WIDTH: Final = max(map(len, map(word, CHOICES)))
 
 
 class PrincipalType(Name):
@@ -45,7 +39,7 @@ class OperationsCommand(click.Command):
 
     def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         with formatter.section("Operations"):
-            for resource_type, operations in OPERATIONS.items():
+            for resource_type, operations in CHOICES.items():
                 what = f"  {noun(resource_type):<{_WIDTH}}  "
                 lines = wrap(
                     ", ".join(map(word, operations)),
@@ -110,7 +104,7 @@ operations_option = click.option(
     "--operation",
     "operations",
     type=click.Choice(
-        list(dict.fromkeys(word(each) for known in OPERATIONS.values() for each in known)),
+        list(dict.fromkeys(word(each) for known in CHOICES.values() for each in known)),
         case_sensitive=False,
     ),
     multiple=True,

@@ -4,17 +4,11 @@ from collections.abc import Collection
 from enum import IntEnum
 from typing import Final
 
-from tidemark.client.acl_descriptions import (
-    Acl,
-    AclFilter,
-    Operation,
-    PatternType,
-    Permission,
-    ResourceType,
-)
+from tidemark.client.acl_descriptions import Acl, AclFilter
 from tidemark.client.admin.calls import Calls
 from tidemark.client.codes import check, check_each, failed, raise_first
 from tidemark.client.connection import Connection
+from tidemark.protocol.acls import ANY, Operation, PatternType, Permission, ResourceType
 from tidemark.protocol.messages.create_acls import (
     AclCreation,
     CreateAclsRequest,
@@ -33,7 +27,6 @@ from tidemark.protocol.messages.describe_acls import (
     DescribeAclsResponse,
 )
 
-_ANY: Final = 1
 _ALL: Final = AclFilter()
 
 
@@ -134,7 +127,7 @@ def _named(acl: Acl) -> str:
 
 
 def _number(wanted: IntEnum | None) -> int:
-    return _ANY if wanted is None else wanted.value
+    return ANY if wanted is None else wanted.value
 
 
 def _described(at: DescribeAclsResource, acl: AclDescription) -> Acl:

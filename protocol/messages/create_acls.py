@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from tidemark.protocol.messages.describe_acls import LITERAL
+from tidemark.protocol.acls import PatternType
 from tidemark.protocol.schema import (
     INT8,
     INT16,
@@ -23,7 +23,7 @@ class AclCreation(Struct):
 
     resource_type: int = wire(INT8, "The type of resource.")
     resource_name: str = wire(STRING, "The resource's name.")
-    resource_pattern_type: int = wire(INT8, "How the name is matched.", default=LITERAL)
+    resource_pattern_type: int = wire(INT8, "How the name is matched.", default=PatternType.LITERAL)
     principal: str = wire(STRING, "Who it is about.")
     host: str = wire(STRING, "From which host.")
     operation: int = wire(INT8, "What is done.")

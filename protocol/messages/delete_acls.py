@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from tidemark.protocol.messages.describe_acls import LITERAL
+from tidemark.protocol.acls import PatternType
 from tidemark.protocol.schema import (
     INT8,
     INT16,
@@ -25,7 +25,7 @@ class DeleteAclsFilter(Struct):
     resource_name_filter: str | None = wire(
         STRING, "The resource's name; null is any.", null_since=1
     )
-    pattern_type_filter: int = wire(INT8, "How the name is matched.", default=LITERAL)
+    pattern_type_filter: int = wire(INT8, "How the name is matched.", default=PatternType.LITERAL)
     principal_filter: str | None = wire(STRING, "Who it is about; null is anybody.", null_since=1)
     host_filter: str | None = wire(STRING, "From which host; null is any.", null_since=1)
     operation: int = wire(INT8, "What is done; 1 is any.")
@@ -47,7 +47,7 @@ class DeleteAclsMatchingAcl(Struct):
     error_message: str | None = wire(STRING, "The same in words.", null_since=1, default=None)
     resource_type: int = wire(INT8, "The type of resource.")
     resource_name: str = wire(STRING, "The resource's name.")
-    pattern_type: int = wire(INT8, "How the name is matched.", default=LITERAL)
+    pattern_type: int = wire(INT8, "How the name is matched.", default=PatternType.LITERAL)
     principal: str = wire(STRING, "Who it is about.")
     host: str = wire(STRING, "From which host.")
     operation: int = wire(INT8, "What is done.")

@@ -1,8 +1,8 @@
 """DescribeAcls: who is allowed what."""
 
 from collections.abc import Sequence
-from typing import Final
 
+from tidemark.protocol.acls import PatternType
 from tidemark.protocol.schema import (
     INT8,
     INT16,
@@ -16,9 +16,6 @@ from tidemark.protocol.schema import (
     wire,
 )
 
-LITERAL: Final = 3
-"""A pattern that matches the name that it is, or with `*` all."""
-
 
 @message(versions=(1, 3), flexible_since=2)
 class DescribeAclsRequest(Message):
@@ -28,7 +25,7 @@ class DescribeAclsRequest(Message):
     resource_name_filter: str | None = wire(
         STRING, "The resource's name; null is any.", null_since=1
     )
-    pattern_type_filter: int = wire(INT8, "How the name is matched.", default=LITERAL)
+    pattern_type_filter: int = wire(INT8, "How the name is matched.", default=PatternType.LITERAL)
     principal_filter: str | None = wire(STRING, "Who it is about; null is anybody.", null_since=1)
     host_filter: str | None = wire(STRING, "From which host; null is any.", null_since=1)
     operation: int = wire(INT8, "What is done; 1 is any.")
@@ -51,7 +48,7 @@ class DescribeAclsResource(Struct):
 
     resource_type: int = wire(INT8, "The type of resource.")
     resource_name: str = wire(STRING, "The resource's name.")
-    pattern_type: int = wire(INT8, "How the name is matched.", default=LITERAL)
+    pattern_type: int = wire(INT8, "How the name is matched.", default=PatternType.LITERAL)
     acls: Sequence[AclDescription] = wire(array(AclDescription), "The ACLs.")
 
 

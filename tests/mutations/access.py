@@ -239,8 +239,8 @@ MUTATIONS = (
     Mutation(
         name="a filter for a resource means the ACLs that hold for it",
         file=_ACLS,
-        old="        if self.pattern == MATCH:",
-        new="        if self.pattern == ANY:",
+        old="        if self.pattern is PatternType.MATCH:",
+        new="        if self.pattern is PatternType.UNKNOWN:",
         killed_by=_OF_ACLS + "test_a_filter_that_matches_means_what_holds_for_that_resource",
     ),
     Mutation(

@@ -10,7 +10,7 @@ from typing import Final
 from tidemark.broker.access.gate import Gate, open_to_all
 from tidemark.broker.access.gates import cluster, configs, groups, records, topics, transactions
 from tidemark.broker.access.gates.offsets import offset_fetch
-from tidemark.partitions.state_machines.access.acls import Operation
+from tidemark.protocol.acls import Operation
 
 GATES: Final[Mapping[int, Gate]] = {
     0: records.produce,

@@ -6,7 +6,7 @@ from typing import Any
 
 from tidemark.broker.access.gate import CLUSTER, Gate, Passed, Visitor
 from tidemark.broker.network.error_responses import filled, said_of
-from tidemark.partitions.state_machines.access.acls import Operation
+from tidemark.protocol.acls import Operation
 from tidemark.protocol.errors import ErrorCode
 from tidemark.protocol.messages import describe_user_scram_credentials as scram
 from tidemark.protocol.messages import write_txn_markers as markers

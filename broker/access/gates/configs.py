@@ -7,7 +7,7 @@ from typing import Any, Final
 from tidemark.broker.access.gate import CLUSTER, GROUP, TOPIC, Visitor
 from tidemark.broker.access.gates.each import EachGate
 from tidemark.broker.metadata.config_resources import ResourceType as ConfigResource
-from tidemark.partitions.state_machines.access.acls import Operation
+from tidemark.protocol.acls import Operation
 from tidemark.protocol.errors import RequestError
 from tidemark.protocol.messages.alter_configs import AlterConfigsResponse
 from tidemark.protocol.messages.describe_configs import DescribeConfigsResponse

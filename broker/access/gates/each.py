@@ -9,7 +9,7 @@ from typing import Any, TypeAlias
 from tidemark.broker.access.gate import Looking, Passed, Visitor
 from tidemark.broker.access.gates.partitions import element_of
 from tidemark.broker.network.error_responses import filled, said_of
-from tidemark.partitions.state_machines.access.acls import Operation, ResourceType
+from tidemark.protocol.acls import Operation, ResourceType
 from tidemark.protocol.errors import RequestError
 from tidemark.protocol.schema import Message
 from tidemark.protocol.values import dataclass

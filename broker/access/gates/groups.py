@@ -19,7 +19,7 @@ from tidemark.broker.access.gate import (
 from tidemark.broker.access.gates.each import each_named
 from tidemark.broker.access.gates.partitions import PartitionGate
 from tidemark.broker.network.error_responses import filled, said_of
-from tidemark.partitions.state_machines.access.acls import Operation
+from tidemark.protocol.acls import Operation
 from tidemark.protocol.errors import RequestError
 from tidemark.protocol.messages import consumer_group_describe as consumer_groups
 from tidemark.protocol.messages import describe_groups as classic_groups

@@ -10,7 +10,7 @@ from tidemark.broker.access.gate import GROUP, TOPIC, Passed, Visitor
 from tidemark.broker.handlers.offset_fetch import question
 from tidemark.broker.network.error_responses import filled
 from tidemark.broker.steps import distinct
-from tidemark.partitions.state_machines.access.acls import Operation
+from tidemark.protocol.acls import Operation
 from tidemark.protocol.errors import ErrorCode, RequestError
 from tidemark.protocol.messages import offset_fetch as messages
 from tidemark.protocol.messages.offset_fetch import OffsetFetchRequest, OffsetFetchResponse

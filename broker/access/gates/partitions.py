@@ -8,7 +8,7 @@ from typing import Any, Final, TypeAlias
 
 from tidemark.broker.access.gate import TOPIC, Looking, Passed, Visitor
 from tidemark.broker.network.error_responses import filled, has_field
-from tidemark.partitions.state_machines.access.acls import Operation
+from tidemark.protocol.acls import Operation
 from tidemark.protocol.errors import ErrorCode, RequestError
 from tidemark.protocol.schema import Message, Struct
 from tidemark.protocol.schema.wire_types import Array

@@ -8,7 +8,7 @@ from tidemark.broker.access.access import principal_of
 from tidemark.broker.access.gate import TRANSACTIONAL_ID, Looking, Passed, Visitor
 from tidemark.broker.access.gates.partitions import At, PartitionGate
 from tidemark.broker.network.requests import Unanswerable
-from tidemark.partitions.state_machines.access.acls import Operation
+from tidemark.protocol.acls import Operation
 from tidemark.protocol.errors import ErrorCode, RequestError
 from tidemark.protocol.messages.confirm_leadership import ConfirmLeadershipResponse
 from tidemark.protocol.messages.delete_records import DeleteRecordsResponse

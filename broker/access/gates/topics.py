@@ -8,7 +8,7 @@ from typing import Final
 from tidemark.broker.access.gate import CLUSTER, TOPIC, Looking, Passed, Visitor
 from tidemark.broker.access.gates.each import EachGate, each_named
 from tidemark.broker.network.error_responses import said_of
-from tidemark.partitions.state_machines.access.acls import Operation
+from tidemark.protocol.acls import Operation
 from tidemark.protocol.errors import ErrorCode, RequestError
 from tidemark.protocol.messages import describe_topic_partitions as pages
 from tidemark.protocol.messages import metadata as messages

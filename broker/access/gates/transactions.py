@@ -17,7 +17,7 @@ from tidemark.broker.access.gate import (
 )
 from tidemark.broker.access.gates.each import each_named
 from tidemark.broker.access.gates.partitions import PartitionGate
-from tidemark.partitions.state_machines.access.acls import Operation
+from tidemark.protocol.acls import Operation
 from tidemark.protocol.errors import ErrorCode
 from tidemark.protocol.messages import describe_transactions as describing
 from tidemark.protocol.messages.add_offsets_to_txn import AddOffsetsToTxnRequest

@@ -1,7 +1,7 @@
 """ACLs: what a principal is allowed or denied to do with the resources of a name.
 
-The numbers are Kafka's, and so is what they mean: an ACL is of one resource, or of all whose name
-is `*`, or of those whose names begin with something (KIP-11, KIP-290).
+As with Kafka, an ACL is of one resource, or of all whose name is `*`, or of those whose names begin
+with something (KIP-11, KIP-290).
 """
 
 import re
@@ -9,59 +9,21 @@ from enum import IntEnum
 from typing import Any, Final, NamedTuple, TypeVar
 
 from tidemark.partitions.state_machines.access.hosts import host_of
+from tidemark.protocol.acls import (
+    ANY,
+    CLUSTER_NAME,
+    WILDCARD,
+    AclNumber,
+    Operation,
+    PatternType,
+    Permission,
+    ResourceType,
+)
 from tidemark.protocol.errors import ErrorCode, RequestError
 
-E = TypeVar("E", bound=IntEnum)
+N = TypeVar("N", bound=AclNumber)
 
 
-class ResourceType(IntEnum):
-    TOPIC = 2
-    GROUP = 3
-    CLUSTER = 4
-    TRANSACTIONAL_ID = 5
-    DELEGATION_TOKEN = 6
-    USER = 7
-
-
-class PatternType(IntEnum):
-    """How the name of an ACL's resource is matched."""
-
-    LITERAL = 3
-    PREFIXED = 4
-
-
-class Operation(IntEnum):
-    """What is done with a resource. Each is a bit of what responses call authorized operations."""
-
-    ALL = 2
-    READ = 3
-    WRITE = 4
-    CREATE = 5
-    DELETE = 6
-    ALTER = 7
-    DESCRIBE = 8
-    CLUSTER_ACTION = 9
-    DESCRIBE_CONFIGS = 10
-    ALTER_CONFIGS = 11
-    IDEMPOTENT_WRITE = 12
-    CREATE_TOKENS = 13
-    DESCRIBE_TOKENS = 14
-    TWO_PHASE_COMMIT = 15
-
-
-class Permission(IntEnum):
-    DENY = 2
-    ALLOW = 3
-
-
-ANY: Final = 1
-"""In a filter, in place of a type, an operation or a permission: whichever it is."""
-MATCH: Final = 2
-"""In a filter, in place of a pattern type: all that hold for a resource of that name."""
-WILDCARD: Final = "*"
-"""As a resource's name all of the type; as a host every host."""
-CLUSTER_NAME: Final = "kafka-cluster"
-"""The name of the only resource of its type."""
 EVERYBODY: Final = "User:*"
 """The principal that everybody is."""
 NAME_BYTES_MAX: Final = 1_000
@@ -112,13 +74,13 @@ def acl_of(
 ) -> Acl:
     """The ACL that a client names. Raises `RequestError` INVALID_REQUEST."""
     acl = Acl(
-        _known(ResourceType, resource_type, "resource type"),
-        _known(PatternType, pattern, "pattern type"),
+        _known(ResourceType.TOPIC, resource_type, "resource type"),
+        _known(PatternType.LITERAL, pattern, "pattern type"),
         name,
         principal,
         _known_host(host),
-        _known(Operation, operation, "operation"),
-        _known(Permission, permission, "permission"),
+        _known(Operation.ALL, operation, "operation"),
+        _known(Permission.DENY, permission, "permission"),
     )
     if not is_shown(name):
         raise _invalid(f"a name here has 1 to {NAME_BYTES_MAX} bytes and no control characters")
@@ -155,8 +117,7 @@ class AclFilter(NamedTuple):
     """Which ACLs are meant; `None` is whichever there are."""
 
     resource_type: ResourceType | None = None
-    pattern: PatternType | int | None = None
-    """`MATCH` means those that hold for a resource called `name`."""
+    pattern: PatternType | None = None
     name: str | None = None
     principal: str | None = None
     host: str | None = None
@@ -174,7 +135,7 @@ class AclFilter(NamedTuple):
         )
 
     def _matches_name(self, acl: Acl) -> bool:
-        if self.pattern == MATCH:
+        if self.pattern is PatternType.MATCH:
             return self.name is None or acl.holds_for(acl.resource_type, self.name)
         return self.pattern in (None, acl.pattern) and self.name in (None, acl.name)
 
@@ -192,13 +153,13 @@ def filter_of(
     """The filter that a client names. Raises `RequestError` INVALID_REQUEST. A name, a principal
     or a host that no ACL can have matches none."""
     return AclFilter(
-        _known_or_any(ResourceType, resource_type, "resource type"),
-        MATCH if pattern == MATCH else _known_or_any(PatternType, pattern, "pattern type"),
+        _known_or_any(ResourceType.TOPIC, resource_type, "resource type"),
+        _known_or_any(PatternType.MATCH, pattern, "pattern type"),
         name,
         principal,
         None if host is None else _host_in_filter(host),
-        _known_or_any(Operation, operation, "operation"),
-        _known_or_any(Permission, permission, "permission"),
+        _known_or_any(Operation.ALL, operation, "operation"),
+        _known_or_any(Permission.DENY, permission, "permission"),
     )
 
 
@@ -209,19 +170,19 @@ def _host_in_filter(host: str) -> str:
         return host
 
 
-def _known_or_any(kind: type[E], number: int, what: str) -> E | None:
-    return None if number == ANY else _known(kind, number, what)
+def _known_or_any(first: N, number: int, what: str) -> N | None:
+    return None if number == ANY else _known(first, number, what)
 
 
-def _known(kind: type[E], number: int, what: str) -> E:
-    try:
-        return kind(number)
-    except ValueError:
-        raise _invalid(f"no ACL has {what} {number}: the numbers are {_range(kind)}") from None
-
-
-def _range(kind: type[IntEnum]) -> str:
-    return f"{min(kind).value} to {max(kind).value}"
+def _known(first: N, number: int, what: str) -> N:
+    """Which one it is, of those from `first` on."""
+    kind = type(first)
+    found = kind(number)
+    if found < first:
+        raise _invalid(
+            f"no ACL has {what} {number}: the numbers are {first.value} to {max(kind).value}"
+        )
+    return found
 
 
 def _invalid(sentence: str) -> RequestError:

@@ -8,18 +8,9 @@ many ACLs, be they all of one resource.
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final, TypeAlias, TypeVar
 
-from tidemark.partitions.state_machines.access.acls import (
-    EVERYBODY,
-    WILDCARD,
-    Acl,
-    Operation,
-    PatternType,
-    Permission,
-    ResourceType,
-    acl_of_plain,
-    plain_acl,
-)
+from tidemark.partitions.state_machines.access.acls import EVERYBODY, Acl, acl_of_plain, plain_acl
 from tidemark.partitions.state_machines.access.prefixes import begins_with_one, outermost
+from tidemark.protocol.acls import WILDCARD, Operation, PatternType, Permission, ResourceType
 from tidemark.protocol.errors import ErrorCode, RequestError
 
 ACLS_MAX: Final = 10_000

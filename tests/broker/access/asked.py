@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, fields
 from typing import Any
 
 from tidemark.broker.network.error_responses import filled
-from tidemark.partitions.state_machines.access.acls import CLUSTER_NAME, Operation, ResourceType
+from tidemark.protocol.acls import CLUSTER_NAME, Operation, ResourceType
 from tidemark.protocol.registry import APIS
 from tidemark.protocol.schema import Message
 from tidemark.protocol.schema.wire_types import Array

@@ -17,13 +17,9 @@ from tidemark.broker.handlers.between_brokers import settled
 from tidemark.broker.metadata.topic import NewTopic
 from tidemark.broker.network.requests import Session
 from tidemark.broker.node import Node
-from tidemark.partitions.state_machines.access.acls import (
-    Acl,
-    PatternType,
-    Permission,
-    ResourceType,
-)
+from tidemark.partitions.state_machines.access.acls import Acl
 from tidemark.partitions.state_machines.cluster_commands import AlterAcls
+from tidemark.protocol.acls import PatternType, Permission, ResourceType
 from tidemark.protocol.codec import decode, encode
 from tidemark.protocol.messages.fetch import FetchResponse
 from tidemark.protocol.registry import api_of

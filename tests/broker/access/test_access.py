@@ -12,9 +12,10 @@ from tidemark.broker.access.access import Access
 from tidemark.broker.access.gated import GatedHandlers
 from tidemark.broker.config import Address
 from tidemark.broker.network.requests import Session
-from tidemark.partitions.state_machines.access.acls import Acl, Operation, Permission, ResourceType
+from tidemark.partitions.state_machines.access.acls import Acl
 from tidemark.partitions.state_machines.cluster import ClusterState
 from tidemark.partitions.state_machines.cluster_commands import AlterAcls
+from tidemark.protocol.acls import Operation, Permission, ResourceType
 
 READ, TOPIC = Operation.READ, ResourceType.TOPIC
 

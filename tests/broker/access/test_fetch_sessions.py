@@ -5,7 +5,8 @@ from dataclasses import replace
 from tests.broker.access.conftest import Guarded, allowed
 from tests.broker.handlers.fetching import Want, asking
 from tests.broker.handlers.producing import new_topic
-from tidemark.partitions.state_machines.access.acls import Acl, Operation, ResourceType
+from tidemark.partitions.state_machines.access.acls import Acl
+from tidemark.protocol.acls import Operation, ResourceType
 from tidemark.protocol.errors import ErrorCode
 from tidemark.protocol.messages.fetch import FetchRequest, FetchResponse
 

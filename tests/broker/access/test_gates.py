@@ -8,7 +8,7 @@ from tests.broker.access.asked import CASES, FILTERED, OPEN, Case, codes
 from tests.broker.access.conftest import Guarded
 from tidemark.broker.access.gates import GATES
 from tidemark.broker.handlers import HANDLERS
-from tidemark.partitions.state_machines.access.acls import Permission
+from tidemark.protocol.acls import Permission
 from tidemark.protocol.errors import ErrorCode, RequestError
 
 REFUSALS = {

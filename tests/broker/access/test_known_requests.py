@@ -16,7 +16,8 @@ from tidemark.broker.network.dispatch import Dispatcher
 from tidemark.broker.network.odd_events import OddEvents
 from tidemark.broker.network.requests import Session
 from tidemark.broker.replicas.replica import Replica
-from tidemark.partitions.state_machines.access.acls import Acl, Operation, ResourceType
+from tidemark.partitions.state_machines.access.acls import Acl
+from tidemark.protocol.acls import Operation, ResourceType
 from tidemark.protocol.errors import ErrorCode
 from tidemark.protocol.frames import ApiCodec, decode_response, encode_request
 from tidemark.protocol.messages.produce import (

@@ -6,7 +6,7 @@ from uuid import UUID
 from tests.broker.access.asked import build
 from tests.broker.access.conftest import Guarded, allowed
 from tests.broker.access.test_what_is_shown import DESCRIBE, GROUP, TOPIC
-from tidemark.partitions.state_machines.access.acls import Operation
+from tidemark.protocol.acls import Operation
 from tidemark.protocol.consumer_protocol import (
     Subscription,
     decode_assignment,

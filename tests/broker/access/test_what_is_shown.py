@@ -5,7 +5,7 @@ import pytest
 from tests.broker.access.asked import build
 from tests.broker.access.conftest import Guarded, allowed
 from tidemark.broker.metadata.topic import NewTopic
-from tidemark.partitions.state_machines.access.acls import CLUSTER_NAME, Operation, ResourceType
+from tidemark.protocol.acls import CLUSTER_NAME, Operation, ResourceType
 from tidemark.protocol.errors import ErrorCode
 from tidemark.protocol.messages.consumer_group_describe import ConsumerGroupDescribeRequest
 from tidemark.protocol.messages.consumer_group_heartbeat import ConsumerGroupHeartbeatRequest

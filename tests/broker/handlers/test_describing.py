@@ -15,7 +15,7 @@ from tidemark.broker.handlers import (
     list_config_resources,
 )
 from tidemark.broker.metadata.topic import NewTopic
-from tidemark.partitions.state_machines.access.acls import ResourceType
+from tidemark.protocol.acls import ResourceType
 from tidemark.protocol.errors import ErrorCode, RequestError
 from tidemark.protocol.messages.alter_replica_log_dirs import (
     AlterReplicaLogDir,

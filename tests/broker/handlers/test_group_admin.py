@@ -31,8 +31,8 @@ from tidemark.broker.handlers import (
     offset_delete,
 )
 from tidemark.broker.node import Node
-from tidemark.partitions.state_machines.access.acls import ResourceType
 from tidemark.partitions.state_machines.topic_names import CONSUMER_OFFSETS
+from tidemark.protocol.acls import ResourceType
 from tidemark.protocol.errors import ErrorCode
 from tidemark.protocol.messages.consumer_group_describe import ConsumerGroupDescribeRequest
 from tidemark.protocol.messages.delete_groups import DeleteGroupsRequest

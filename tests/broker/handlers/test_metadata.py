@@ -13,8 +13,8 @@ from tidemark.broker.access.operations import ALL_BITS
 from tidemark.broker.config import Address
 from tidemark.broker.handlers import list_offsets, metadata
 from tidemark.broker.metadata.topic import NewTopic
-from tidemark.partitions.state_machines.access.acls import ResourceType
 from tidemark.partitions.state_machines.topic_names import CONSUMER_OFFSETS
+from tidemark.protocol.acls import ResourceType
 from tidemark.protocol.errors import ErrorCode
 from tidemark.protocol.messages.list_offsets import (
     ListOffsetsPartition,

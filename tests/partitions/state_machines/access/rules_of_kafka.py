@@ -8,13 +8,8 @@ from collections.abc import Collection
 
 from hypothesis import strategies as st
 
-from tidemark.partitions.state_machines.access.acls import (
-    Acl,
-    Operation,
-    PatternType,
-    Permission,
-    ResourceType,
-)
+from tidemark.partitions.state_machines.access.acls import Acl
+from tidemark.protocol.acls import Operation, PatternType, Permission, ResourceType
 
 NAMES = ("a", "ab", "abc", "b", "*", "*a")
 PRINCIPALS = ("User:ada", "User:bob", "User:*")
@@ -32,12 +27,12 @@ TYPES = (ResourceType.TOPIC, ResourceType.GROUP)
 ACLS = st.builds(
     Acl,
     resource_type=st.sampled_from(TYPES),
-    pattern=st.sampled_from(PatternType),
+    pattern=st.sampled_from((PatternType.LITERAL, PatternType.PREFIXED)),
     name=st.sampled_from(NAMES),
     principal=st.sampled_from(PRINCIPALS),
     host=st.sampled_from(HOSTS),
     operation=st.sampled_from(OPERATIONS),
-    permission=st.sampled_from(Permission),
+    permission=st.sampled_from((Permission.DENY, Permission.ALLOW)),
 )
 
 

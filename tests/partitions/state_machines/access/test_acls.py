@@ -8,19 +8,20 @@ from hypothesis import strategies as st
 
 from tests.partitions.state_machines.access.rules_of_kafka import ACLS, NAMES, is_of_resource
 from tidemark.partitions.state_machines.access.acls import (
-    ANY,
-    CLUSTER_NAME,
-    MATCH,
     NAME_BYTES_MAX,
     Acl,
-    Operation,
-    PatternType,
-    Permission,
-    ResourceType,
     acl_of,
     acl_of_plain,
     filter_of,
     plain_acl,
+)
+from tidemark.protocol.acls import (
+    ANY,
+    CLUSTER_NAME,
+    Operation,
+    PatternType,
+    Permission,
+    ResourceType,
 )
 from tidemark.protocol.errors import ErrorCode, RequestError
 
@@ -59,7 +60,7 @@ def test_an_acl_is_what_the_client_said() -> None:
         ("resource_type", 8, "no ACL has resource type 8"),
         ("pattern", 0, "no ACL has pattern type 0"),
         ("pattern", ANY, "3 to 4"),
-        ("pattern", MATCH, "no ACL has pattern type 2"),
+        ("pattern", PatternType.MATCH, "no ACL has pattern type 2"),
         ("operation", ANY, "no ACL has operation 1"),
         ("operation", 16, "2 to 15"),
         ("operation", -1, "no ACL has operation -1"),
@@ -140,7 +141,7 @@ def test_a_filter_of_what_no_acl_has_is_refused(field: str, number: int) -> None
     assert refused.value.code is ErrorCode.INVALID_REQUEST
 
 
-@pytest.mark.parametrize("pattern", [ANY, MATCH])
+@pytest.mark.parametrize("pattern", [ANY, PatternType.MATCH])
 def test_a_filter_that_says_nothing_means_all(pattern: int) -> None:
     assert filter_of(**WIDEST | {"pattern": pattern}).matches(MEANT)
 
@@ -167,7 +168,7 @@ def test_each_part_of_a_filter_has_to_fit(field: str, other: int | str) -> None:
 
 @given(acl=ACLS, name=st.sampled_from(NAMES))
 def test_a_filter_that_matches_means_what_holds_for_that_resource(acl: Acl, name: str) -> None:
-    matching = filter_of(**WIDEST | {"pattern": MATCH, "name": name})
+    matching = filter_of(**WIDEST | {"pattern": PatternType.MATCH, "name": name})
     assert matching.matches(acl) is is_of_resource(acl, acl.resource_type, name)
     named = filter_of(**WIDEST | {"name": name})
     assert named.matches(acl) is (acl.name == name)

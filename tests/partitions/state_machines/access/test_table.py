@@ -2,14 +2,9 @@
 
 import pytest
 
-from tidemark.partitions.state_machines.access.acls import (
-    Acl,
-    Operation,
-    PatternType,
-    Permission,
-    ResourceType,
-)
+from tidemark.partitions.state_machines.access.acls import Acl
 from tidemark.partitions.state_machines.access.table import AclTable
+from tidemark.protocol.acls import Operation, PatternType, Permission, ResourceType
 
 ALLOW, DENY = Permission.ALLOW, Permission.DENY
 LITERAL, PREFIXED = PatternType.LITERAL, PatternType.PREFIXED

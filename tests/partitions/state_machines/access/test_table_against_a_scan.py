@@ -5,8 +5,9 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
 from tests.partitions.state_machines.access import rules_of_kafka as kafka
 from tests.partitions.state_machines.access.rules_of_kafka import ACLS, HOSTS, NAMES, PRINCIPALS
-from tidemark.partitions.state_machines.access.acls import Acl, Operation, ResourceType
+from tidemark.partitions.state_machines.access.acls import Acl
 from tidemark.partitions.state_machines.access.table import AclTable
+from tidemark.protocol.acls import Operation, ResourceType
 
 FRESH = "#"
 """Occurs in no name that has an ACL."""

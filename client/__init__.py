@@ -36,7 +36,6 @@ from tidemark.client.descriptions import (
     ClusterDescription,
     CommittedOffset,
     ConfigEntry,
-    ConfigSource,
     ConfirmedEnd,
     CreatedTopic,
     Default,
@@ -92,6 +91,7 @@ from tidemark.client.transaction_descriptions import (
     TransactionListing,
 )
 from tidemark.protocol.acls import CLUSTER_NAME, Operation, PatternType, Permission, ResourceType
+from tidemark.protocol.configs import ConfigSource
 from tidemark.protocol.errors import ErrorCode, RequestError
 from tidemark.protocol.records.compression import Compression
 from tidemark.protocol.types import TopicPartition

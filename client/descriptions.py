@@ -3,8 +3,9 @@
 import uuid
 from collections.abc import Mapping
 from dataclasses import field
-from enum import Enum, IntEnum
+from enum import Enum
 
+from tidemark.protocol.configs import ConfigSource
 from tidemark.protocol.errors import ErrorCode
 from tidemark.protocol.types import NO_EPOCH, Epoch, NodeId, Offset, TopicPartition
 from tidemark.protocol.values import dataclass
@@ -110,20 +111,6 @@ class ConfirmedEnd:
 
     high_watermark: Offset
     leader_epoch: Epoch
-
-
-class ConfigSource(IntEnum):
-    """Where a config's value comes from. The numbers are the wire's."""
-
-    UNKNOWN = 0
-    TOPIC = 1
-    DYNAMIC_BROKER = 2
-    DYNAMIC_DEFAULT_BROKER = 3
-    STATIC_BROKER = 4
-    DEFAULT = 5
-    DYNAMIC_BROKER_LOGGER = 6
-    CLIENT_METRICS = 7
-    GROUP = 8
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -4,7 +4,6 @@ from operator import attrgetter
 
 from tidemark.broker.metadata.config_resources import (
     ConfigEntry,
-    ResourceType,
     all_brokers_entries,
     broker_entries,
     check_group,
@@ -15,6 +14,7 @@ from tidemark.broker.metadata.config_resources import (
 from tidemark.broker.network.requests import RequestContext
 from tidemark.broker.node import Node
 from tidemark.broker.steps import Steps, distinct
+from tidemark.protocol.configs import ConfigResourceType
 from tidemark.protocol.errors import ErrorCode, RequestError
 from tidemark.protocol.messages.describe_configs import (
     DescribeConfigsRequest,
@@ -76,19 +76,19 @@ def _describe(
 
 def _entries(node: Node, resource: DescribeConfigsResource, shown: _Shown) -> list[ConfigEntry]:
     match resource.resource_type:
-        case ResourceType.TOPIC:
+        case ConfigResourceType.TOPIC:
             topic = node.topics.get(resource.resource_name)
             if topic is None:
                 node.topics.check_name(resource.resource_name)
                 raise RequestError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
             return topic_entries(topic, shown.unset)
-        case ResourceType.BROKER:
+        case ConfigResourceType.BROKER:
             check_broker(node, resource.resource_name)
             defaults = node.topics.defaults
             if not resource.resource_name:
                 return all_brokers_entries(defaults)
             return broker_entries(node.settings, defaults)
-        case ResourceType.GROUP:
+        case ConfigResourceType.GROUP:
             check_group(resource.resource_name)
             configs = node.cluster.state.group_configs(resource.resource_name)
             return group_entries(configs, node.settings)

@@ -12,13 +12,13 @@ from tidemark.broker.metadata.topic_defaults import changed
 from tidemark.broker.network.requests import RequestContext
 from tidemark.broker.node import Node
 from tidemark.partitions.state_machines.config_changes import (
-    AlterOp,
     ConfigChange,
     altered,
     altered_in,
 )
 from tidemark.partitions.state_machines.group_configs import GROUP_SETTINGS
 from tidemark.partitions.state_machines.topic_configs import TOPIC_SETTINGS
+from tidemark.protocol.configs import AlterOp
 from tidemark.protocol.errors import ErrorCode, RequestError
 from tidemark.protocol.messages.incremental_alter_configs import (
     AlterableConfig,

@@ -1,8 +1,8 @@
 """ListConfigResources: the topics and brokers, and the groups that have configs of their own."""
 
-from tidemark.broker.metadata.config_resources import ResourceType
 from tidemark.broker.network.requests import RequestContext
 from tidemark.broker.node import Node
+from tidemark.protocol.configs import ConfigResourceType
 from tidemark.protocol.errors import ErrorCode
 from tidemark.protocol.messages.list_config_resources import (
     CLIENT_METRICS,
@@ -19,9 +19,9 @@ def handle(
 ) -> ListConfigResourcesResponse:
     asked = [CLIENT_METRICS] if context.api_version < _KINDS_SINCE else request.resource_types
     known = {
-        ResourceType.TOPIC: sorted(topic.name for topic in node.topics),
-        ResourceType.BROKER: [str(broker) for broker in sorted(node.cluster.state.brokers)],
-        ResourceType.GROUP: node.cluster.state.groups_with_configs,
+        ConfigResourceType.TOPIC: sorted(topic.name for topic in node.topics),
+        ConfigResourceType.BROKER: [str(broker) for broker in sorted(node.cluster.state.brokers)],
+        ConfigResourceType.GROUP: node.cluster.state.groups_with_configs,
         CLIENT_METRICS: [],
     }
     if any(kind not in known for kind in asked):

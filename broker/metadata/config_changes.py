@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple, Protocol, TypeAlias, TypeVar
 
-from tidemark.broker.metadata.config_resources import ResourceType, check_group, group_entries
+from tidemark.broker.metadata.config_resources import check_group, group_entries
 from tidemark.broker.metadata.topic import Topic
 from tidemark.broker.node import Node
 from tidemark.broker.steps import Steps
@@ -16,6 +16,7 @@ from tidemark.partitions.state_machines.group_configs import (
     GROUPS_MAX,
     NAME_BYTES_MAX,
 )
+from tidemark.protocol.configs import ConfigResourceType
 from tidemark.protocol.errors import ErrorCode, RequestError
 from tidemark.protocol.types import NodeId
 
@@ -78,18 +79,18 @@ async def alter_each(
 
 async def _alter(node: Node, resource: R, changes: Changes[R], *, validate_only: bool) -> None:
     match resource.resource_type:
-        case ResourceType.TOPIC:
+        case ConfigResourceType.TOPIC:
             topic = node.topics.get(resource.resource_name)
             if topic is None:
                 raise RequestError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
             alter = changes.of_topic(resource, topic)
             await node.topics.change_configs(topic, alter, validate_only=validate_only)
-        case ResourceType.BROKER:
+        case ConfigResourceType.BROKER:
             node_id = _broker(resource.resource_name)
             await _alter_brokers(
                 node, node_id, changes.of_brokers(resource), validate_only=validate_only
             )
-        case ResourceType.GROUP:
+        case ConfigResourceType.GROUP:
             check_group(resource.resource_name)
             alter = changes.of_group(resource)
             await _alter_group(node, resource.resource_name, alter, validate_only=validate_only)

@@ -5,26 +5,17 @@ listed too, and says so (trap M10).
 """
 
 from collections.abc import Mapping, Sequence
-from enum import IntEnum
 
 from tidemark.broker.config import SETTINGS, BrokerSettings
 from tidemark.broker.config.kinds import as_text
-from tidemark.broker.metadata.config_source import ConfigSource
 from tidemark.broker.metadata.topic import Topic
 from tidemark.broker.metadata.topic_defaults import TopicDefaults
 from tidemark.partitions.state_machines.config_table import ConfigType, Setting
 from tidemark.partitions.state_machines.group_configs import GROUP_SETTINGS
 from tidemark.partitions.state_machines.topic_configs import TOPIC_SETTINGS
+from tidemark.protocol.configs import ConfigSource
 from tidemark.protocol.errors import ErrorCode, RequestError
 from tidemark.protocol.values import dataclass
-
-
-class ResourceType(IntEnum):
-    """Kafka's numbers of what can have configs, as far as ours do."""
-
-    TOPIC = 2
-    BROKER = 4
-    GROUP = 32
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -117,7 +108,7 @@ def all_brokers_entries(defaults: TopicDefaults) -> list[ConfigEntry]:
         for row in TOPIC_SETTINGS.values()
         if row.synonym is not None
         for entry in [_entry(row.synonym, row, _default_synonyms(row, defaults.of_all_brokers))]
-        if entry.source is ConfigSource.ALL_BROKERS
+        if entry.source is ConfigSource.DYNAMIC_DEFAULT_BROKER
     ]
 
 
@@ -171,5 +162,5 @@ def _broker_synonyms(name: str, value: str, default: str) -> list[Synonym]:
     """Where a broker's setting comes from: its file, if that says something else than ours."""
     shown = [Synonym(name=name, value=default, source=ConfigSource.DEFAULT)]
     if value != default:
-        shown.insert(0, Synonym(name=name, value=value, source=ConfigSource.BROKER_FILE))
+        shown.insert(0, Synonym(name=name, value=value, source=ConfigSource.STATIC_BROKER))
     return shown

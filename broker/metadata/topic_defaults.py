@@ -14,10 +14,10 @@ from tidemark.broker.config.kafka_names import (
     TOPIC_DEFAULTS,
     is_without_meaning,
 )
-from tidemark.broker.metadata.config_source import ConfigSource
 from tidemark.partitions.state_machines.broker_configs import BrokerConfigs
 from tidemark.partitions.state_machines.config_changes import ConfigChange, altered
 from tidemark.partitions.state_machines.topic_configs import TopicConfig
+from tidemark.protocol.configs import ConfigSource
 from tidemark.protocol.errors import ErrorCode, RequestError
 from tidemark.protocol.types import NodeId
 
@@ -48,7 +48,9 @@ class TopicDefaults(NamedTuple):
     @property
     def of_all_brokers(self) -> "TopicDefaults":
         """Only what was set for all brokers."""
-        layers = (each for each in self.layers if each.source is ConfigSource.ALL_BROKERS)
+        layers = (
+            each for each in self.layers if each.source is ConfigSource.DYNAMIC_DEFAULT_BROKER
+        )
         return TopicDefaults(tuple(layers))
 
 
@@ -58,9 +60,9 @@ def topic_defaults(
     """The defaults of that broker, whose file says `settings`."""
     return TopicDefaults(
         (
-            Layer(ConfigSource.BROKER, _by_topic_name(configs.of(node_id))),
-            Layer(ConfigSource.ALL_BROKERS, _by_topic_name(configs.of(None))),
-            Layer(ConfigSource.BROKER_FILE, settings.topic_defaults),
+            Layer(ConfigSource.DYNAMIC_BROKER, _by_topic_name(configs.of(node_id))),
+            Layer(ConfigSource.DYNAMIC_DEFAULT_BROKER, _by_topic_name(configs.of(None))),
+            Layer(ConfigSource.STATIC_BROKER, settings.topic_defaults),
         )
     )
 

@@ -1,12 +1,12 @@
 """How configs are asked for and changed, whatever has them."""
 
 from collections.abc import Collection, Mapping
-from enum import IntEnum
 from typing import Final
 
 from tidemark.client.codes import check
 from tidemark.client.connection import Connection
-from tidemark.client.descriptions import ConfigEntry, ConfigSource
+from tidemark.client.descriptions import ConfigEntry
+from tidemark.protocol.configs import AlterOp, ConfigResourceType, ConfigSource
 from tidemark.protocol.messages import alter_configs, incremental_alter_configs
 from tidemark.protocol.messages.describe_configs import (
     DescribeConfigsRequest,
@@ -16,38 +16,29 @@ from tidemark.protocol.messages.describe_configs import (
 )
 from tidemark.protocol.values import dataclass
 
-SET, UNSET, APPEND, SUBTRACT = range(4)
 _SOURCES: Final = {int(source): source for source in ConfigSource}
 
-Changes = list[tuple[str, int, str | None]]
+Changes = list[tuple[str, AlterOp, str | None]]
 """Name, operation, value."""
-
-
-class ResourceType(IntEnum):
-    """What has configs. The numbers are the wire's."""
-
-    TOPIC = 2
-    BROKER = 4
-    GROUP = 32
 
 
 @dataclass(frozen=True, slots=True)
 class Resource:
     """One of these; a broker without a name is all of them."""
 
-    type: ResourceType
+    type: ConfigResourceType
     name: str
 
     def __str__(self) -> str:
-        if self.type is ResourceType.BROKER and not self.name:
+        if self.type is ConfigResourceType.BROKER and not self.name:
             return "all brokers"
         return f"{self.type.name.lower()} {self.name}"
 
 
 def changes_of(set: Mapping[str, str] | None, unset: Collection[str]) -> Changes:
     return [
-        *((name, SET, value) for name, value in (set or {}).items()),
-        *((name, UNSET, None) for name in unset),
+        *((name, AlterOp.SET, value) for name, value in (set or {}).items()),
+        *((name, AlterOp.DELETE, None) for name in unset),
     ]
 
 
@@ -137,13 +128,13 @@ def apply_changes(entries: list[ConfigEntry], changes: Changes) -> dict[str, str
     for name, operation, value in changes:
         old = [item for item in (overrides.get(name) or values.get(name) or "").split(",") if item]
         items = (value or "").split(",")
-        if operation == UNSET:
+        if operation is AlterOp.DELETE:
             overrides.pop(name, None)
-        elif operation == SET:
+        elif operation is AlterOp.SET:
             overrides[name] = value
-        elif operation == APPEND:
+        elif operation is AlterOp.APPEND:
             overrides[name] = ",".join([*old, *(item for item in items if item not in old)])
         else:
-            assert operation == SUBTRACT
+            assert operation is AlterOp.SUBTRACT
             overrides[name] = ",".join(item for item in old if item not in items)
     return overrides

@@ -5,10 +5,7 @@ from typing import TypeVar
 
 from tidemark.client.admin.calls import Calls
 from tidemark.client.admin.config_calls import (
-    APPEND,
-    SUBTRACT,
     Resource,
-    ResourceType,
     change,
     changes_of,
     describe,
@@ -16,6 +13,7 @@ from tidemark.client.admin.config_calls import (
 )
 from tidemark.client.connection import Connection
 from tidemark.client.descriptions import ConfigEntry
+from tidemark.protocol.configs import AlterOp, ConfigResourceType
 from tidemark.protocol.errors import RequestError
 from tidemark.protocol.messages.describe_configs import (
     DescribeConfigsRequest,
@@ -37,7 +35,7 @@ class ConfigAdmin(Calls):
         """All configs of a topic, those at their default too, by name."""
 
         async def ask(connection: Connection) -> list[ConfigEntry]:
-            resource = Resource(ResourceType.TOPIC, topic)
+            resource = Resource(ConfigResourceType.TOPIC, topic)
             return await describe(connection, resource, documentation=documentation)
 
         return await self._on_any_broker(ask)
@@ -48,7 +46,7 @@ class ConfigAdmin(Calls):
         async def ask(connection: Connection) -> dict[str, str]:
             resources = [
                 DescribeConfigsResource(
-                    resource_type=ResourceType.TOPIC,
+                    resource_type=ConfigResourceType.TOPIC,
                     resource_name=topic,
                     configuration_keys=(name,),
                 )
@@ -83,11 +81,11 @@ class ConfigAdmin(Calls):
         """
         changes = [
             *changes_of(set, unset),
-            *((name, APPEND, value) for name, value in (append or {}).items()),
-            *((name, SUBTRACT, value) for name, value in (subtract or {}).items()),
+            *((name, AlterOp.APPEND, value) for name, value in (append or {}).items()),
+            *((name, AlterOp.SUBTRACT, value) for name, value in (subtract or {}).items()),
         ]
 
-        resource = Resource(ResourceType.TOPIC, topic)
+        resource = Resource(ConfigResourceType.TOPIC, topic)
 
         async def ask(connection: Connection) -> None:
             try:
@@ -144,7 +142,7 @@ class ConfigAdmin(Calls):
         self, group: str, *, documentation: bool = False
     ) -> list[ConfigEntry]:
         """All configs of a group of the consumer protocol, by name; it need not be there."""
-        resource = Resource(ResourceType.GROUP, group)
+        resource = Resource(ConfigResourceType.GROUP, group)
 
         async def ask(connection: Connection) -> list[ConfigEntry]:
             return await describe(connection, resource, documentation=documentation)
@@ -163,7 +161,7 @@ class ConfigAdmin(Calls):
 
         They hold from each member's next heartbeat on.
         """
-        resource, changes = Resource(ResourceType.GROUP, group), changes_of(set, unset)
+        resource, changes = Resource(ConfigResourceType.GROUP, group), changes_of(set, unset)
 
         async def ask(connection: Connection) -> None:
             await change(connection, resource, changes, validate_only=validate_only)
@@ -172,4 +170,4 @@ class ConfigAdmin(Calls):
 
 
 def _broker(node_id: int | None) -> Resource:
-    return Resource(ResourceType.BROKER, "" if node_id is None else str(node_id))
+    return Resource(ConfigResourceType.BROKER, "" if node_id is None else str(node_id))

@@ -1,22 +1,13 @@
 """Changes to configs one by one, as IncrementalAlterConfigs asks for them."""
 
 from collections.abc import Iterable, Mapping
-from enum import IntEnum
 from types import MappingProxyType
 
 from tidemark.partitions.state_machines.config_table import Setting, find, split_list
 from tidemark.partitions.state_machines.topic_configs import TOPIC_SETTINGS, TopicConfig
+from tidemark.protocol.configs import AlterOp
 from tidemark.protocol.errors import ErrorCode, RequestError
 from tidemark.protocol.values import dataclass
-
-
-class AlterOp(IntEnum):
-    """What IncrementalAlterConfigs does to one config."""
-
-    SET = 0
-    DELETE = 1
-    APPEND = 2
-    SUBTRACT = 3
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

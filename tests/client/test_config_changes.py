@@ -1,9 +1,10 @@
 """Changing single configs at brokers that can only replace all of them."""
 
 from tidemark.client.admin.config_calls import apply_changes
-from tidemark.client.descriptions import ConfigEntry, ConfigSource
+from tidemark.client.descriptions import ConfigEntry
+from tidemark.protocol.configs import AlterOp, ConfigSource
 
-SET, UNSET, APPEND, SUBTRACT = range(4)
+SET, DELETE, APPEND, SUBTRACT = AlterOp
 BEFORE = [
     ConfigEntry(name="cleanup.policy", value="delete", source=ConfigSource.DEFAULT),
     ConfigEntry(name="retention.ms", value="5", source=ConfigSource.TOPIC),
@@ -18,7 +19,7 @@ def test_what_is_set_stays_and_defaults_are_not_made_overrides() -> None:
 def test_changes_are_made_one_after_the_other() -> None:
     after = apply_changes(
         BEFORE,
-        [("retention.ms", SET, "6"), ("segment.ms", UNSET, None), ("segment.bytes", SET, "1")],
+        [("retention.ms", SET, "6"), ("segment.ms", DELETE, None), ("segment.bytes", SET, "1")],
     )
     assert after == {"retention.ms": "6", "segment.bytes": "1"}
 

@@ -6,15 +6,15 @@ from typing import Any, Final
 
 from tidemark.broker.access.gate import CLUSTER, GROUP, TOPIC, Visitor
 from tidemark.broker.access.gates.each import EachGate
-from tidemark.broker.metadata.config_resources import ResourceType as ConfigResource
 from tidemark.protocol.acls import Operation
+from tidemark.protocol.configs import ConfigResourceType
 from tidemark.protocol.errors import RequestError
 from tidemark.protocol.messages.alter_configs import AlterConfigsResponse
 from tidemark.protocol.messages.describe_configs import DescribeConfigsResponse
 from tidemark.protocol.messages.incremental_alter_configs import IncrementalAlterConfigsResponse
 from tidemark.protocol.schema import Message
 
-_HAVE_NAMES: Final = {ConfigResource.TOPIC: TOPIC, ConfigResource.GROUP: GROUP}
+_HAVE_NAMES: Final = {ConfigResourceType.TOPIC: TOPIC, ConfigResourceType.GROUP: GROUP}
 
 
 def _on_each(operation: Operation, response: type[Message], *, answered: str) -> EachGate:

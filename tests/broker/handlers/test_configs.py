@@ -10,8 +10,8 @@ from tidemark.broker.config import SETTINGS, User
 from tidemark.broker.handlers import alter_configs, describe_configs, incremental_alter_configs
 from tidemark.broker.metadata.topic import NewTopic
 from tidemark.broker.node import Node
-from tidemark.partitions.state_machines.config_changes import AlterOp
 from tidemark.partitions.state_machines.topic_configs import TOPIC_SETTINGS
+from tidemark.protocol.configs import AlterOp
 from tidemark.protocol.errors import ErrorCode
 from tidemark.protocol.messages import alter_configs as replacing
 from tidemark.protocol.messages import incremental_alter_configs as changing

@@ -8,8 +8,8 @@ from tests.broker.handlers.test_configs import by_name, change, describe, replac
 from tests.broker.nodes import open_node
 from tidemark.broker.metadata import config_changes
 from tidemark.broker.node import Node
-from tidemark.partitions.state_machines.config_changes import AlterOp
 from tidemark.partitions.state_machines.group_configs import NAME_BYTES_MAX
+from tidemark.protocol.configs import AlterOp
 from tidemark.protocol.errors import ErrorCode
 
 GROUP, OWN, FILE, DEFAULT = 32, 8, 4, 5

@@ -13,7 +13,7 @@ from tests.broker.handlers.asking import ask
 from tests.broker.handlers.producing import new_topic
 from tests.broker.nodes import open_node
 from tidemark.broker.handlers import HANDLERS
-from tidemark.broker.metadata.config_resources import ResourceType
+from tidemark.protocol.configs import ConfigResourceType
 from tidemark.protocol.messages.consumer_group_describe import ConsumerGroupDescribeRequest
 from tidemark.protocol.messages.describe_configs import (
     DescribeConfigsRequest,
@@ -42,7 +42,9 @@ CASES: Final[dict[str, tuple[Callable[[list[str]], Message], str]]] = {
         lambda names: DescribeConfigsRequest(
             resources=[
                 DescribeConfigsResource(
-                    resource_type=ResourceType.TOPIC, resource_name=each, configuration_keys=None
+                    resource_type=ConfigResourceType.TOPIC,
+                    resource_name=each,
+                    configuration_keys=None,
                 )
                 for each in names
             ]

@@ -2,9 +2,10 @@
 
 import pytest
 
-from tidemark.partitions.state_machines.config_changes import AlterOp, ConfigChange, altered
+from tidemark.partitions.state_machines.config_changes import ConfigChange, altered
 from tidemark.partitions.state_machines.config_table import ConfigType
 from tidemark.partitions.state_machines.topic_configs import TOPIC_SETTINGS, TopicConfig
+from tidemark.protocol.configs import AlterOp
 from tidemark.protocol.errors import ErrorCode, RequestError
 
 KAFKA_4_NAMES = """

@@ -6,7 +6,7 @@ What is not given goes back to its default. `incremental_alter_configs` changes 
 from typing import Final
 
 from tidemark.broker.handlers.change import Change
-from tidemark.broker.metadata.config_changes import Alter, Outcome, alter_each
+from tidemark.broker.metadata.config_changes import Alter, alter_each, answer
 from tidemark.broker.metadata.topic import Topic
 from tidemark.broker.metadata.topic_defaults import replaced
 from tidemark.broker.network.requests import RequestContext
@@ -15,7 +15,6 @@ from tidemark.protocol.errors import ErrorCode, RequestError
 from tidemark.protocol.messages.alter_configs import (
     AlterConfigsRequest,
     AlterConfigsResource,
-    AlterConfigsResourceResponse,
     AlterConfigsResponse,
 )
 
@@ -23,12 +22,10 @@ from tidemark.protocol.messages.alter_configs import (
 async def handle(
     node: Node, request: AlterConfigsRequest, _context: RequestContext
 ) -> AlterConfigsResponse:
-    outcomes = await alter_each(
+    responses = await alter_each(
         node, request.resources, _Replacing(), validate_only=request.validate_only
     )
-    return AlterConfigsResponse(
-        responses=[_response(resource, outcome) for resource, outcome in outcomes]
-    )
+    return AlterConfigsResponse(responses=responses)
 
 
 class _Replacing:
@@ -61,18 +58,7 @@ def _configs(resource: AlterConfigsResource) -> dict[str, str]:
 
 
 def refuse(request: AlterConfigsRequest, error: RequestError) -> AlterConfigsResponse:
-    return AlterConfigsResponse(responses=[_response(each, error) for each in request.resources])
-
-
-def _response(
-    resource: AlterConfigsResource, outcome: Outcome | RequestError
-) -> AlterConfigsResourceResponse:
-    return AlterConfigsResourceResponse(
-        error_code=outcome.code,
-        error_message=outcome.message,
-        resource_type=resource.resource_type,
-        resource_name=resource.resource_name,
-    )
+    return AlterConfigsResponse(responses=[answer(each, error) for each in request.resources])
 
 
 CHANGE: Final = Change(handle=handle, refuse=refuse, response=AlterConfigsResponse, may_repeat=True)

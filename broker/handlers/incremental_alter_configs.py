@@ -6,7 +6,7 @@ from typing import Final
 from tidemark.broker.config import SETTINGS
 from tidemark.broker.config.kafka_names import TOPIC_DEFAULTS
 from tidemark.broker.handlers.change import Change
-from tidemark.broker.metadata.config_changes import Alter, Outcome, alter_each
+from tidemark.broker.metadata.config_changes import Alter, alter_each, answer
 from tidemark.broker.metadata.topic import Topic
 from tidemark.broker.metadata.topic_defaults import changed
 from tidemark.broker.network.requests import RequestContext
@@ -23,7 +23,6 @@ from tidemark.protocol.errors import ErrorCode, RequestError
 from tidemark.protocol.messages.incremental_alter_configs import (
     AlterableConfig,
     AlterConfigsResource,
-    AlterConfigsResourceResponse,
     IncrementalAlterConfigsRequest,
     IncrementalAlterConfigsResponse,
 )
@@ -34,12 +33,10 @@ _BROKERS_NAMES: Final = TOPIC_DEFAULTS.keys() | SETTINGS.keys()
 async def handle(
     node: Node, request: IncrementalAlterConfigsRequest, _context: RequestContext
 ) -> IncrementalAlterConfigsResponse:
-    outcomes = await alter_each(
+    responses = await alter_each(
         node, request.resources, _Changing(), validate_only=request.validate_only
     )
-    return IncrementalAlterConfigsResponse(
-        responses=[_response(resource, outcome) for resource, outcome in outcomes]
-    )
+    return IncrementalAlterConfigsResponse(responses=responses)
 
 
 class _Changing:
@@ -83,18 +80,7 @@ def refuse(
     request: IncrementalAlterConfigsRequest, error: RequestError
 ) -> IncrementalAlterConfigsResponse:
     return IncrementalAlterConfigsResponse(
-        responses=[_response(each, error) for each in request.resources]
-    )
-
-
-def _response(
-    resource: AlterConfigsResource, outcome: Outcome | RequestError
-) -> AlterConfigsResourceResponse:
-    return AlterConfigsResourceResponse(
-        error_code=outcome.code,
-        error_message=outcome.message,
-        resource_type=resource.resource_type,
-        resource_name=resource.resource_name,
+        responses=[answer(each, error) for each in request.resources]
     )
 
 

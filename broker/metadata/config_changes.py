@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from typing import NamedTuple, Protocol, TypeAlias, TypeVar
+from typing import Protocol, TypeAlias, TypeVar
 
 from tidemark.broker.metadata.config_resources import check_group, group_entries
 from tidemark.broker.metadata.topic import Topic
@@ -18,6 +18,7 @@ from tidemark.partitions.state_machines.group_configs import (
 )
 from tidemark.protocol.configs import ConfigResourceType
 from tidemark.protocol.errors import ErrorCode, RequestError
+from tidemark.protocol.messages.alter_configs import AlterConfigsResourceResponse
 from tidemark.protocol.types import NodeId
 
 
@@ -32,13 +33,6 @@ class Resource(Protocol):
 
 R = TypeVar("R", bound=Resource)
 R_contra = TypeVar("R_contra", bound=Resource, contravariant=True)
-
-
-class Outcome(NamedTuple):
-    """What came of it: `NONE`, or an error and a sentence."""
-
-    code: ErrorCode
-    message: str | None
 
 
 Alter: TypeAlias = Callable[[Mapping[str, str]], Mapping[str, str]]
@@ -57,11 +51,11 @@ class Changes(Protocol[R_contra]):
 
 async def alter_each(
     node: Node, resources: Sequence[R], changes: Changes[R], *, validate_only: bool
-) -> list[tuple[R, Outcome]]:
+) -> list[AlterConfigsResourceResponse]:
     """Alter each resource by itself; one that fails does not keep the others."""
     times = Counter((each.resource_type, each.resource_name) for each in resources)
     asked = {(each.resource_type, each.resource_name): each for each in resources}
-    outcomes, steps = [], Steps()
+    answers, steps = [], Steps()
     for key, resource in asked.items():
         try:
             if times[key] > 1:
@@ -70,11 +64,21 @@ async def alter_each(
                 )
             await _alter(node, resource, changes, validate_only=validate_only)
         except RequestError as error:
-            outcomes.append((resource, Outcome(error.code, error.message)))
+            answers.append(answer(resource, error))
         else:
-            outcomes.append((resource, Outcome(ErrorCode.NONE, None)))
+            answers.append(answer(resource, None))
         await steps.did(1)
-    return outcomes
+    return answers
+
+
+def answer(resource: Resource, error: RequestError | None) -> AlterConfigsResourceResponse:
+    """What became of that resource."""
+    return AlterConfigsResourceResponse(
+        error_code=ErrorCode.NONE if error is None else error.code,
+        error_message=None if error is None else error.message,
+        resource_type=resource.resource_type,
+        resource_name=resource.resource_name,
+    )
 
 
 async def _alter(node: Node, resource: R, changes: Changes[R], *, validate_only: bool) -> None:

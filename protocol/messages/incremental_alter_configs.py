@@ -2,10 +2,10 @@
 
 from collections.abc import Sequence
 
+from tidemark.protocol.messages.alter_configs import AlterConfigsResourceResponse
 from tidemark.protocol.schema import (
     BOOL,
     INT8,
-    INT16,
     INT32,
     STRING,
     Message,
@@ -47,18 +47,6 @@ class IncrementalAlterConfigsRequest(Message):
 
     resources: Sequence[AlterConfigsResource] = wire(array(AlterConfigsResource), "What to change.")
     validate_only: bool = wire(BOOL, "Whether to check only, and change nothing.")
-
-
-@struct
-class AlterConfigsResourceResponse(Struct):
-    """The outcome for one resource."""
-
-    error_code: int = wire(INT16, "What went wrong; 0 is nothing.", default=0)
-    error_message: str | None = wire(
-        STRING, "What went wrong, in words.", null_since=0, default=None
-    )
-    resource_type: int = wire(INT8, "The kind of resource: 2 a topic, 4 a broker.")
-    resource_name: str = wire(STRING, "The topic's name, or the broker's number.")
 
 
 @message(versions=(0, 1), flexible_since=1, straight_line=True)

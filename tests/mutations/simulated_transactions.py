@@ -2,7 +2,7 @@
 
 from tests.mutations import Mutation
 
-_COORDINATOR = "tests/partitions/state_machines/transactions/test_transactions.py"
+_OF_TRANSACTIONS = "tests/partitions/state_machines/transactions"
 _REPLICAS = "tests/partitions/replication/test_transactions.py"
 
 MUTATIONS = (
@@ -15,7 +15,7 @@ MUTATIONS = (
         "        if decision.becomes is not None and decision.becomes.state.is_prepared:\n"
         "            effects.markers.append(_markers(transactional_id, decision.becomes))\n"
         "        self._write(\n",
-        killed_by=f"{_COORDINATOR}::TestATransaction"
+        killed_by=f"{_OF_TRANSACTIONS}/test_transactions.py::TestATransaction"
         "::test_the_decision_is_answered_when_it_is_durable_and_not_before",
     ),
     Mutation(
@@ -55,7 +55,7 @@ MUTATIONS = (
         file="partitions/state_machines/transactions/shard.py",
         old="            self._retry_later(transactional_id, held, at)\n",
         new="            pass\n",
-        killed_by=f"{_COORDINATOR}::TestAWriteThatFails"
+        killed_by=f"{_OF_TRANSACTIONS}/test_failures.py::TestAWriteThatFails"
         "::test_what_has_to_come_about_is_tried_again_later",
     ),
     Mutation(
@@ -63,7 +63,7 @@ MUTATIONS = (
         file="partitions/state_machines/transactions/shard.py",
         old="                self._agenda.note(name, held.deadline_ms)\n",
         new="                pass\n",
-        killed_by=f"{_COORDINATOR}::TestTime"
+        killed_by=f"{_OF_TRANSACTIONS}/test_time.py::TestTime"
         "::test_a_transaction_after_another_one_has_its_own_time",
     ),
     Mutation(
@@ -72,7 +72,7 @@ MUTATIONS = (
         old="            self._retry_later(transactional_id, held, at)\n",
         new="            value = unstored.write.value or held.value\n"
         "            self._become(transactional_id, held, value, effects, at)\n",
-        killed_by=f"{_COORDINATOR}::TestAWriteThatFails"
+        killed_by=f"{_OF_TRANSACTIONS}/test_failures.py::TestAWriteThatFails"
         "::test_nothing_has_changed_and_the_producer_is_told",
     ),
 )

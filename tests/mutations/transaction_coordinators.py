@@ -6,7 +6,7 @@ _MARKERS = "tests/broker/transactions/test_markers.py"
 _COORDINATING = "tests/broker/transactions/test_coordinating.py"
 _CLIENT = "tests/client/test_transactions.py"
 _SHARD = "partitions/state_machines/transactions/shard.py"
-_OF_SHARD = "tests/partitions/state_machines/transactions/test_transactions.py::"
+_OF_SHARD = "tests/partitions/state_machines/transactions/test_waiting.py::"
 
 
 MUTATIONS = (
@@ -15,14 +15,14 @@ MUTATIONS = (
         file=_SHARD,
         old="isinstance(request, Add) and",
         new="False and",
-        killed_by=f"{_OF_SHARD}TestATransaction::test_the_next_one_waits_until_all_have_their_marker[False]",
+        killed_by=f"{_OF_SHARD}TestWhoWaits::test_the_next_one_waits_until_all_have_their_marker[False]",
     ),
     Mutation(
         name="it does not wait for long",
         file=_SHARD,
         old="Asked(request, token, at.ticks_ms + PATIENCE_MS)",
         new="Asked(request, token, at.ticks_ms + 60_000)",
-        killed_by=f"{_OF_SHARD}TestATransaction::test_it_does_not_wait_for_long[False]",
+        killed_by=f"{_OF_SHARD}TestWhoWaits::test_it_does_not_wait_for_long[False]",
     ),
     Mutation(
         name="who waits goes on where a change has failed",
@@ -30,7 +30,7 @@ MUTATIONS = (
         old="            self._retry_later(transactional_id, held, at)\n"
         "        self._look_at_waiting(held, effects, at)\n",
         new="            self._retry_later(transactional_id, held, at)\n",
-        killed_by=f"{_OF_SHARD}TestATransaction"
+        killed_by=f"{_OF_SHARD}TestWhoWaits"
         "::test_a_change_that_fails_lets_go_on_who_waits_for_it[False]",
     ),
     Mutation(
@@ -38,7 +38,7 @@ MUTATIONS = (
         file=_SHARD,
         old="            for asked in held.waiting:\n",
         new="            for asked in ():\n",
-        killed_by=f"{_OF_SHARD}TestATransaction::test_who_waits_is_sent_to_the_next_coordinator[False]",
+        killed_by=f"{_OF_SHARD}TestWhoWaits::test_who_waits_is_sent_to_the_next_coordinator[False]",
     ),
     Mutation(
         name="a coordinator writes in the epoch that it was made in",

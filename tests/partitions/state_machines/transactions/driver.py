@@ -35,6 +35,10 @@ DEBIT, CREDIT = TopicPartition("accounts", 0), TopicPartition("accounts", 1)
 FIRST_ID = 1000
 
 
+def producer(producer_id: int, epoch: int) -> ProducerAnswer:
+    return ProducerAnswer(producer_id=ProducerId(producer_id), epoch=epoch)
+
+
 class Coordinator:
     """Writes are stored, and partitions marked, at once, unless they are held."""
 

@@ -1,4 +1,4 @@
-"""Transactions as producers see them."""
+"""Transactions as producers see them: what is decided, and what is answered."""
 
 import pytest
 
@@ -7,11 +7,10 @@ from tests.partitions.state_machines.transactions.driver import (
     DEBIT,
     FIRST_ID,
     TIMEOUT_MS,
-    TXN,
     Coordinator,
+    producer,
 )
 from tidemark.partitions.state_machines.transactions.requests import ProducerAnswer
-from tidemark.partitions.state_machines.transactions.shard import PATIENCE_MS
 from tidemark.partitions.state_machines.transactions.transaction import (
     EPOCH_MAX,
     Transaction,
@@ -23,10 +22,6 @@ from tidemark.protocol.types import ProducerId
 OLD_ID = ProducerId(7)
 
 
-def producer(producer_id: int, epoch: int) -> ProducerAnswer:
-    return ProducerAnswer(producer_id=ProducerId(producer_id), epoch=epoch)
-
-
 def at_the_last_epoch() -> tuple[Coordinator, ProducerAnswer]:
     """A session in the last epoch that may be produced with."""
     coordinator = Coordinator()
@@ -34,15 +29,6 @@ def at_the_last_epoch() -> tuple[Coordinator, ProducerAnswer]:
         Transaction(producer_id=OLD_ID, epoch=EPOCH_MAX - 1, timeout_ms=TIMEOUT_MS)
     )
     return coordinator, producer(OLD_ID, EPOCH_MAX - 1)
-
-
-def committing(*, bumps: bool) -> tuple[Coordinator, ProducerAnswer]:
-    """A transaction that is decided, whose partition, DEBIT, has no marker yet; and the producer
-    as it goes on."""
-    coordinator = Coordinator(holds_markers=True)
-    session = coordinator.init()
-    coordinator.add(session, DEBIT, bumps=bumps)
-    return coordinator, coordinator.end(session, commit=True, bumps=bumps)
 
 
 class TestASession:
@@ -125,62 +111,6 @@ class TestATransaction:
         assert coordinator.answers[token].error == ErrorCode.NONE
         assert coordinator.markers
 
-    def test_the_next_one_waits_until_all_have_their_marker(self, bumps: bool) -> None:
-        coordinator = Coordinator(holds_markers=True)
-        session = coordinator.init()
-        coordinator.add(session, DEBIT, CREDIT, bumps=bumps)
-        session = coordinator.end(session, commit=True, bumps=bumps)
-        coordinator.mark(DEBIT)
-        token = coordinator.start_add(session, DEBIT, bumps=bumps)
-        assert token not in coordinator.answers
-        coordinator.holds_writes = True
-        coordinator.mark(CREDIT)
-        coordinator.store()
-        assert token not in coordinator.answers, "the log has the end, and not the beginning yet"
-        coordinator.store()
-        assert coordinator.answers[token].error == ErrorCode.NONE
-        assert coordinator.value.state is TransactionState.ONGOING
-
-    def test_it_does_not_wait_for_long(self, bumps: bool) -> None:
-        coordinator, session = committing(bumps=bumps)
-        first = coordinator.start_add(session, DEBIT, bumps=bumps)
-        coordinator.pass_time(PATIENCE_MS - 1)
-        second = coordinator.start_add(session, CREDIT, bumps=bumps)
-        assert first not in coordinator.answers
-        coordinator.pass_time(1)
-        assert coordinator.answers[first].error == ErrorCode.CONCURRENT_TRANSACTIONS
-        assert second not in coordinator.answers
-        coordinator.pass_time(PATIENCE_MS)
-        assert coordinator.answers[second].error == ErrorCode.CONCURRENT_TRANSACTIONS
-        coordinator.mark(DEBIT)
-        assert coordinator.value.state is TransactionState.COMPLETE_COMMIT
-
-    def test_who_waits_is_sent_to_the_next_coordinator(self, bumps: bool) -> None:
-        coordinator, session = committing(bumps=bumps)
-        token = coordinator.start_add(session, DEBIT, bumps=bumps)
-        coordinator.fail_over()
-        assert coordinator.answers[token].error == ErrorCode.NOT_COORDINATOR
-
-    def test_who_waits_is_told_when_its_epoch_is_over(self, bumps: bool) -> None:
-        coordinator = Coordinator()
-        session = coordinator.init()
-        coordinator.holds_writes = True
-        coordinator.start_init()
-        token = coordinator.start_add(session, DEBIT, bumps=bumps)
-        coordinator.store()
-        assert coordinator.answers[token].error == ErrorCode.PRODUCER_FENCED
-
-    def test_a_change_that_fails_lets_go_on_who_waits_for_it(self, bumps: bool) -> None:
-        coordinator = Coordinator()
-        session = coordinator.init()
-        coordinator.holds_writes = True
-        coordinator.start_add(session, DEBIT, bumps=bumps)
-        token = coordinator.start_add(session, CREDIT, bumps=bumps)
-        coordinator.refuse_write()
-        coordinator.store()
-        assert coordinator.answers[token].error == ErrorCode.NONE
-        assert coordinator.value.partitions == {CREDIT}
-
     def test_an_end_whose_answer_was_lost_is_answered_again(self, bumps: bool) -> None:
         coordinator = Coordinator(holds_markers=True)
         session = coordinator.init()
@@ -205,21 +135,6 @@ class TestATransaction:
         coordinator = Coordinator()
         answer = coordinator.end(coordinator.init(), commit=True, bumps=bumps)
         assert answer.error == ErrorCode.INVALID_TXN_STATE
-
-    def test_one_change_at_a_time(self, bumps: bool) -> None:
-        coordinator = Coordinator()
-        session = coordinator.init()
-        coordinator.holds_writes = True
-        token = coordinator.start_add(session, DEBIT, bumps=bumps)
-        others = [coordinator.start_add(session, CREDIT, bumps=bumps) for _ in range(2)]
-        busy = coordinator.start_end(session, commit=True, bumps=bumps)
-        assert coordinator.answers[busy].error == ErrorCode.CONCURRENT_TRANSACTIONS
-        coordinator.store()
-        assert coordinator.answers[token].error == ErrorCode.NONE
-        assert not coordinator.answers.keys() & others
-        coordinator.store()
-        assert [coordinator.answers[other].error for other in others] == [ErrorCode.NONE] * 2
-        assert not coordinator.writes
 
 
 class TestEpochs:
@@ -325,210 +240,6 @@ class TestVerifying:
         assert coordinator.verify(session, DEBIT).error == ErrorCode.CONCURRENT_TRANSACTIONS
         coordinator.mark(DEBIT)
         assert coordinator.verify(session, DEBIT).missing == {DEBIT}
-
-
-class TestTime:
-    def test_a_transaction_that_is_open_for_too_long_is_aborted_and_its_producer_fenced(
-        self,
-    ) -> None:
-        coordinator = Coordinator()
-        session = coordinator.init()
-        coordinator.add(session, DEBIT)
-        coordinator.pass_time(TIMEOUT_MS - 1)
-        assert not coordinator.markers
-        coordinator.pass_time(1)
-        (markers,) = coordinator.markers
-        assert (markers.is_commit, markers.epoch) == (False, session.epoch + 1)
-        assert coordinator.end(session, commit=True).error == ErrorCode.PRODUCER_FENCED
-        # It is the same producer that was late, so it may go on.
-        assert coordinator.init((FIRST_ID, session.epoch)).error == ErrorCode.NONE
-
-    def test_a_commit_that_comes_too_late_hears_that_its_producer_is_fenced(self) -> None:
-        """Not that the transaction is in another state, which no client goes on from."""
-        coordinator = Coordinator(holds_markers=True)
-        session = coordinator.init()
-        coordinator.add(session, DEBIT, bumps=True)
-        coordinator.pass_time(TIMEOUT_MS)
-        late = coordinator.end(session, commit=True, bumps=True)
-        assert late.error == ErrorCode.CONCURRENT_TRANSACTIONS
-        coordinator.mark(DEBIT)
-        late = coordinator.end(session, commit=True, bumps=True)
-        assert late.error == ErrorCode.PRODUCER_FENCED
-        assert coordinator.end(session, commit=False, bumps=True) == producer(FIRST_ID, 1)
-
-    def test_more_partitions_give_no_more_time(self) -> None:
-        coordinator = Coordinator()
-        session = coordinator.init()
-        coordinator.add(session, DEBIT)
-        coordinator.pass_time(TIMEOUT_MS - 1)
-        coordinator.add(session, CREDIT)
-        coordinator.pass_time(1)
-        assert coordinator.markers[-1].partitions == {DEBIT, CREDIT}
-
-    def test_a_transaction_after_another_one_has_its_own_time(self) -> None:
-        coordinator = Coordinator()
-        session = coordinator.init()
-        coordinator.add(session, DEBIT)
-        coordinator.end(session, commit=True)
-        coordinator.pass_time(1_000)
-        coordinator.add(session, CREDIT)
-        coordinator.pass_time(TIMEOUT_MS - 1)
-        assert [markers.is_commit for markers in coordinator.markers] == [True]
-        coordinator.pass_time(1)
-        assert [markers.is_commit for markers in coordinator.markers] == [True, False]
-
-    def test_transactions_that_are_over_leave_no_alarms_behind(self) -> None:
-        coordinator = Coordinator()
-        session = coordinator.init()
-        for _ in range(50):
-            coordinator.add(session, DEBIT)
-            coordinator.end(session, commit=True)
-            coordinator.pass_time(10)
-        alarms = []
-        while (due := coordinator.shard.next_deadline_ms) is not None:
-            alarms.append(due)
-            coordinator.pass_time(due - coordinator.ticks_ms)
-        assert len(alarms) == 1
-
-    def test_a_decision_is_never_late(self) -> None:
-        coordinator = Coordinator(holds_markers=True)
-        session = coordinator.init()
-        coordinator.add(session, DEBIT)
-        coordinator.end(session, commit=True)
-        coordinator.pass_time(10 * TIMEOUT_MS)
-        assert [markers.is_commit for markers in coordinator.markers] == [True]
-
-    def test_a_time_out_during_an_end_leaves_the_decision_as_it_is(self) -> None:
-        coordinator = Coordinator()
-        session = coordinator.init()
-        coordinator.add(session, DEBIT)
-        coordinator.holds_writes = True
-        coordinator.start_end(session, commit=True)
-        coordinator.pass_time(TIMEOUT_MS)
-        coordinator.holds_writes = False
-        coordinator.store()
-        coordinator.pass_time(TIMEOUT_MS)
-        assert [markers.is_commit for markers in coordinator.markers] == [True]
-
-    def test_ids_that_nobody_uses_are_forgotten(self) -> None:
-        coordinator = Coordinator()
-        session = coordinator.init()
-        coordinator.pass_time(coordinator.settings.id_expiration_ms - 1)
-        coordinator.expire_ids()
-        assert coordinator.shard.describe(TXN) is not None
-        coordinator.pass_time(1)
-        coordinator.expire_ids()
-        assert coordinator.shard.describe(TXN) is None
-        assert coordinator.replayed() == {}
-        assert coordinator.add(session, DEBIT) == ErrorCode.INVALID_PRODUCER_ID_MAPPING
-        # Its producer asks for the next epoch then (KIP-360), and goes on, as with Kafka.
-        next_session = coordinator.init((session.producer_id, session.epoch))
-        assert (next_session.error, next_session.epoch) == (ErrorCode.NONE, 0)
-        assert next_session.producer_id != session.producer_id
-        assert coordinator.add(session, DEBIT) == ErrorCode.INVALID_PRODUCER_ID_MAPPING
-        assert coordinator.add(next_session, DEBIT) == ErrorCode.NONE
-
-    def test_ids_with_something_open_are_not_forgotten(self) -> None:
-        coordinator = Coordinator(holds_markers=True)
-        session = coordinator.init()
-        coordinator.add(session, DEBIT)
-        coordinator.end(session, commit=True)
-        coordinator.pass_time(2 * coordinator.settings.id_expiration_ms)
-        coordinator.expire_ids()
-        assert coordinator.value.state is TransactionState.PREPARE_COMMIT
-
-
-class TestAnotherCoordinator:
-    def test_it_carries_out_what_was_decided(self) -> None:
-        coordinator = Coordinator(holds_markers=True)
-        session = coordinator.init()
-        coordinator.add(session, DEBIT, CREDIT)
-        coordinator.end(session, commit=True)
-        coordinator.mark(DEBIT)
-        coordinator.fail_over()
-        first, again = coordinator.markers
-        assert again == first
-        coordinator.mark(DEBIT, CREDIT)
-        assert coordinator.value.state is TransactionState.COMPLETE_COMMIT
-
-    def test_it_knows_nothing_of_what_was_not_durable(self) -> None:
-        coordinator = Coordinator()
-        session = coordinator.init()
-        coordinator.add(session, DEBIT)
-        coordinator.holds_writes = True
-        token = coordinator.start_end(session, commit=True)
-        coordinator.fail_over()
-        assert coordinator.answers[token].error == ErrorCode.NOT_COORDINATOR
-        assert coordinator.value.state is TransactionState.ONGOING
-        assert not coordinator.markers
-
-    def test_it_gives_an_open_transaction_the_time_that_is_left(self) -> None:
-        coordinator = Coordinator()
-        session = coordinator.init()
-        coordinator.add(session, DEBIT)
-        coordinator.pass_time(TIMEOUT_MS - 10)
-        coordinator.fail_over()
-        coordinator.pass_time(9)
-        assert not coordinator.markers
-        coordinator.pass_time(1)
-        assert coordinator.markers
-
-    def test_a_report_about_markers_before_says_nothing_of_these(self) -> None:
-        coordinator = Coordinator(holds_markers=True)
-        session = coordinator.init()
-        coordinator.add(session, DEBIT, bumps=True)
-        session = coordinator.end(session, commit=True, bumps=True)
-        late = coordinator.markers[-1]
-        coordinator.mark(DEBIT)
-        coordinator.add(session, DEBIT, bumps=True)
-        coordinator.end(session, commit=False, bumps=True)
-        effects = coordinator.shard.marked(late, frozenset({DEBIT}), coordinator.at)
-        assert not effects.writes
-        assert coordinator.value.state is TransactionState.PREPARE_ABORT
-
-
-class TestAWriteThatFails:
-    def test_nothing_has_changed_and_the_producer_is_told(self) -> None:
-        coordinator = Coordinator()
-        session = coordinator.init()
-        coordinator.holds_writes = True
-        token = coordinator.start_add(session, DEBIT)
-        coordinator.refuse_write()
-        assert coordinator.answers[token].error == ErrorCode.COORDINATOR_NOT_AVAILABLE
-        assert coordinator.value.state is TransactionState.EMPTY
-        coordinator.holds_writes = False
-        assert coordinator.add(session, DEBIT) == ErrorCode.NONE
-
-    def test_a_first_session_that_is_not_stored_is_none(self) -> None:
-        coordinator = Coordinator(holds_writes=True)
-        token = coordinator.start_init()
-        coordinator.refuse_write()
-        assert coordinator.answers[token].error == ErrorCode.COORDINATOR_NOT_AVAILABLE
-        assert coordinator.shard.list_ids() == []
-
-    def test_what_has_to_come_about_is_tried_again_later(self) -> None:
-        coordinator = Coordinator(holds_markers=True)
-        session = coordinator.init()
-        coordinator.add(session, DEBIT)
-        coordinator.end(session, commit=True)
-        coordinator.holds_writes = True
-        coordinator.mark(DEBIT)
-        coordinator.refuse_write()
-        assert not coordinator.writes
-        coordinator.pass_time(1000)
-        coordinator.store()
-        assert coordinator.value.state is TransactionState.COMPLETE_COMMIT
-
-    def test_so_is_an_abort_of_one_that_is_too_old(self) -> None:
-        coordinator = Coordinator()
-        session = coordinator.init()
-        coordinator.add(session, DEBIT)
-        coordinator.holds_writes = True
-        coordinator.pass_time(TIMEOUT_MS)
-        coordinator.refuse_write()
-        coordinator.pass_time(1000)
-        coordinator.store()
-        assert coordinator.value.state is TransactionState.PREPARE_ABORT
 
 
 class TestAnOperator:

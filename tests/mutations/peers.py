@@ -348,7 +348,7 @@ MUTATIONS = (
         "a broker that has lost a connection is not down",
         old="                self._break(reason)\n",
         new="                self._went_down(reason)\n",
-        killed_by="test_network.py::test_a_lost_connection_is_not_a_lost_broker",
+        killed_by="test_connections.py::test_a_lost_connection_is_not_a_lost_broker",
     ),
     _link_rule(
         "a broker where nobody listens is down at once",
@@ -363,19 +363,19 @@ MUTATIONS = (
         "dialing.py",
         old="            self._owner.not_connected(refused.reason)\n",
         new="",
-        killed_by="test_network.py::test_one_that_another_broker_stands_in_place_of_is_down_at_once",
+        killed_by="test_connections.py::test_one_that_another_broker_stands_in_place_of_is_down_at_once",
     ),
     _link_rule(
         "a broker that does not answer on a broken link is down soon",
         old="            self._services.sockets.turn.run(partial(self._give_up, why))\n",
         new="",
-        killed_by="test_network.py::test_one_that_can_be_reached_and_does_not_answer_is_down_soon",
+        killed_by="test_connections.py::test_one_that_can_be_reached_and_does_not_answer_is_down_soon",
     ),
     _link_rule(
         "who is up is told that its connections are new",
         old="        if self.up is None or self._broken is not None:\n",
         new="        self._broken = None\n        if self.up is None:\n",
-        killed_by="test_network.py::test_a_lost_connection_is_not_a_lost_broker",
+        killed_by="test_connections.py::test_a_lost_connection_is_not_a_lost_broker",
     ),
     # Builds that have no version in common
     Mutation(

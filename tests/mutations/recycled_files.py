@@ -77,7 +77,7 @@ MUTATIONS = (
         file="broker/peers/frame_socket.py",
         old="        self._out: SendQueue = CopyingSendQueue()\n",
         new="        self._out: SendQueue = SendQueue()\n",
-        killed_by="tests/broker/peers/test_network.py"
+        killed_by="tests/broker/peers/test_messages.py"
         "::test_a_file_of_which_a_broker_was_sent_something_may_be_written_over",
     ),
     Mutation(

@@ -3,6 +3,8 @@
 from tests.mutations import Mutation
 
 _COMPACTING = "tests/partitions/storage/compaction/test_compacting.py"
+_DELETIONS = "tests/partitions/storage/compaction/test_deletions.py"
+_PRODUCERS = "tests/partitions/storage/compaction/test_producers_and_transactions.py"
 _CRASHES = "tests/partitions/storage/compaction/test_crashes.py"
 _GAPS = "tests/partitions/storage/compaction/test_gaps.py"
 _PROGRESS = "tests/partitions/storage/compaction/test_progress.py"
@@ -44,7 +46,7 @@ MUTATIONS = (
         "compaction/survey.py",
         old="min([job.end_offset, *undecided.values()])",
         new="job.end_offset",
-        killed_by=f"{_COMPACTING}::test_nothing_is_compacted_from_where_a_transaction_is_undecided",
+        killed_by=f"{_PRODUCERS}::test_nothing_is_compacted_from_where_a_transaction_is_undecided",
     ),
     # What goes, and what stays
     _rule(
@@ -52,21 +54,21 @@ MUTATIONS = (
         "compaction/compacting.py",
         old=" and not header.is_control and not found.is_aborted(header):",
         new=" and not header.is_control:",
-        killed_by=f"{_COMPACTING}::test_an_aborted_record_is_dropped_and_replaces_nothing",
+        killed_by=f"{_PRODUCERS}::test_an_aborted_record_is_dropped_and_replaces_nothing",
     ),
     _rule(
         "a deletion stays for its time",
         "compaction/filtering.py",
         old="horizon_ms is not None and self.now_ms >= horizon_ms",
         new="True",
-        killed_by=f"{_COMPACTING}::test_a_deletion_stays_for_its_time_from_the_first_compaction_on",
+        killed_by=f"{_DELETIONS}::test_a_deletion_stays_for_its_time_from_the_first_compaction_on",
     ),
     _rule(
         "a commit stays while one of its records is there",
         "compaction/filtering.py",
         old="if is_needed or header.base_offset not in",
         new="if header.base_offset not in",
-        killed_by=f"{_COMPACTING}"
+        killed_by=f"{_PRODUCERS}"
         "::test_a_commit_stays_until_its_records_are_gone_and_its_time_is_over",
     ),
     _rule(
@@ -74,14 +76,14 @@ MUTATIONS = (
         "compaction/filtering.py",
         old="if is_needed or header.base_offset not in self.survey.commits:",
         new="if is_needed:",
-        killed_by=f"{_COMPACTING}::test_an_abort_stays_for_readers_are_told_to_wait_for_it",
+        killed_by=f"{_PRODUCERS}::test_an_abort_stays_for_readers_are_told_to_wait_for_it",
     ),
     _rule(
         "the last batch of a producer that may come back stays",
         "compaction/filtering.py",
         old="if not self.survey.is_last(header):\n            out.drop(header)",
         new="if True:\n            out.drop(header)",
-        killed_by=f"{_COMPACTING}"
+        killed_by=f"{_PRODUCERS}"
         "::test_the_last_batch_of_a_producer_that_may_come_back_stays_without_its_records",
     ),
     _rule(

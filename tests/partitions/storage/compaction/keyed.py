@@ -17,6 +17,9 @@ DIRECTORY = "/p-0"
 SETTINGS = LogSettings(segment_bytes=1000, index_interval_bytes=100, retention_ms=-1)
 AT_ONCE = CompactionSettings(min_cleanable_dirty_ratio=0.0, delete_retention_ms=1000)
 NOW_MS = 1_000_000
+IN_TIME = NOW_MS + AT_ONCE.delete_retention_ms
+BEFORE_ITS_TIME = IN_TIME - 1
+"""When what was first compacted at `NOW_MS` may go, and may not yet."""
 
 Row = tuple[int, bytes | None, bytes | None]
 """Offset, key and value of a record."""

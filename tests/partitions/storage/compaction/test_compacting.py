@@ -1,25 +1,20 @@
-"""What a compaction leaves of a log."""
+"""What a compaction leaves of a log, and how it leaves it."""
 
 from __future__ import annotations
 
 import pytest
 
 from tests.partitions.storage.compaction.keyed import (
-    AT_ONCE,
     DIRECTORY,
-    NOW_MS,
     batches,
     compact,
     keyed_batch,
-    marker,
     new_log,
     put,
     rows,
     seal,
-    values,
 )
 from tests.partitions.storage.searches import find_timestamp, max_timestamp
-from tidemark.partitions.storage.compaction.settings import CompactionLimits, CompactionSettings
 from tidemark.partitions.storage.verify import verify
 from tidemark.protocol.errors import StorageError
 from tidemark.protocol.records.compression import Compression
@@ -29,8 +24,6 @@ from tidemark.protocol.records.records import Record, decode_batch, encode_secti
 from tidemark.protocol.types import Offset
 
 LAST_MS = 2**63 - 1
-BEFORE_ITS_TIME = NOW_MS + AT_ONCE.delete_retention_ms - 1
-IN_TIME = NOW_MS + AT_ONCE.delete_retention_ms
 
 
 def test_of_each_key_the_last_record_stays_where_it_was() -> None:
@@ -175,72 +168,6 @@ def test_a_batch_that_stays_whole_stays_byte_for_byte() -> None:
     assert batches(log)[0][1] == data
 
 
-# Deletions
-
-
-def test_a_deletion_stays_for_its_time_from_the_first_compaction_on() -> None:
-    files, log = new_log()
-    put(log, (b"a", b"1"), (b"b", b"1"))
-    put(log, (b"a", None))
-    seal(log)
-    compact(files, log)
-    deletion = (2, b"a", None)
-    assert rows(log) == [(1, b"b", b"1"), deletion]
-    for now_ms, is_there in ((BEFORE_ITS_TIME, True), (IN_TIME, False)):
-        put(log, (b"c", b"%d" % now_ms))
-        seal(log)
-        compact(files, log, now_ms=now_ms)
-        assert (deletion in rows(log)) is is_there
-    assert set(values(log)) == {b"b", b"c"}
-
-
-def test_a_deletion_keeps_its_timestamp() -> None:
-    files, log = new_log()
-    log.append(keyed_batch(log, [(b"a", None), (b"b", b"1")], timestamp_ms=777))
-    seal(log)
-    compact(files, log)
-    ((header, data),) = batches(log)
-    assert [record.timestamp_ms for record in decode_batch(data, header)] == [777, 778]
-    assert header.delete_horizon_ms == NOW_MS + AT_ONCE.delete_retention_ms
-    assert header.max_timestamp == 778
-
-
-def test_deletions_may_stay_for_ever() -> None:
-    files, log = new_log()
-    put(log, (b"a", b"1"))
-    put(log, (b"a", None))
-    seal(log)
-    put(log, (b"b", b"1"))
-    seal(log)
-    for_ever = CompactionSettings(min_cleanable_dirty_ratio=0.0, delete_retention_ms=2**63 - 1)
-    for now_ms in (NOW_MS, 2 * NOW_MS):
-        compact(files, log, for_ever, now_ms=now_ms)
-        assert rows(log) == [(1, b"a", None), (2, b"b", b"1")]
-    _, (header, deletion), _ = batches(log)
-    assert [record.timestamp_ms for record in decode_batch(deletion, header)] == [1000]
-
-
-def test_a_key_that_comes_back_after_its_deletion_is_there() -> None:
-    files, log = new_log()
-    put(log, (b"a", b"1"))
-    put(log, (b"a", None))
-    put(log, (b"a", b"2"))
-    seal(log)
-    compact(files, log)
-    assert rows(log) == [(2, b"a", b"2")]
-
-
-def test_an_empty_value_is_no_deletion() -> None:
-    files, log = new_log()
-    put(log, (b"a", b""))
-    seal(log)
-    for now_ms in (NOW_MS, IN_TIME):
-        put(log, (b"b", b"1"))
-        seal(log)
-        compact(files, log, now_ms=now_ms)
-    assert (0, b"a", b"") in rows(log)
-
-
 # What has no key, and what cannot be read
 
 
@@ -290,179 +217,6 @@ def test_a_batch_whose_records_cannot_be_read_stays() -> None:
     assert tally.unreadable_batches == 1
     assert [data for _, data in batches(log)][1] == bad
     assert batches(log)[0][0].record_count == 1  # nobody knows that it was overwritten
-
-
-# Producers and transactions
-
-
-def test_the_last_batch_of_a_producer_that_may_come_back_stays_without_its_records() -> None:
-    files, log = new_log()
-    for sequence in (0, 1):
-        log.append(keyed_batch(log, [(b"a", b"x")], producer=(7, 0, sequence)))
-    log.append(keyed_batch(log, [(b"a", b"x")], producer=(8, 0, 0)))
-    put(log, (b"a", b"last"))
-    seal(log)
-    compact(files, log, producers=[7])
-    gap, emptied, _, _ = batches(log)
-    assert is_gap(gap[0])
-    assert gap[0].last_offset == 0
-    assert (emptied[0].producer_id, emptied[0].last_sequence) == (7, 1)
-    assert emptied[0].record_count == 0
-    assert len(emptied[1]) == HEADER_BYTES
-    put(log, (b"b", b"1"))
-    seal(log)
-    compact(files, log, producers=[])
-    assert is_gap(batches(log)[0][0])
-    assert batches(log)[0][0].last_offset == 2
-
-
-def test_an_aborted_record_is_dropped_and_replaces_nothing() -> None:
-    files, log = new_log()
-    put(log, (b"a", b"1"))
-    log.append(keyed_batch(log, [(b"a", b"no")], producer=(7, 0, 0), is_transactional=True))
-    log.append(marker(log, 7, commits=False))
-    seal(log)
-    compact(files, log)
-    assert rows(log) == [(0, b"a", b"1")]
-    assert batches(log)[-1][0].is_control
-
-
-def test_a_committed_record_counts_as_any_other() -> None:
-    files, log = new_log()
-    put(log, (b"a", b"1"))
-    log.append(keyed_batch(log, [(b"a", b"yes")], producer=(7, 0, 0), is_transactional=True))
-    log.append(marker(log, 7, commits=True))
-    seal(log)
-    compact(files, log)
-    assert rows(log) == [(1, b"a", b"yes")]
-
-
-def test_nothing_is_compacted_from_where_a_transaction_is_undecided() -> None:
-    files, log = new_log()
-    put(log, (b"a", b"1"))
-    put(log, (b"a", b"2"))
-    log.append(keyed_batch(log, [(b"a", b"open")], producer=(7, 0, 0), is_transactional=True))
-    put(log, (b"b", b"1"))
-    put(log, (b"b", b"2"))
-    seal(log)
-    tally = compact(files, log)
-    assert tally is not None
-    assert tally.cleaned_to == log.cleaned_to == 2
-    assert [offset for offset, _, _ in rows(log)] == [1, 2, 3, 4]
-    log.append(marker(log, 7, commits=False))
-    seal(log)
-    compact(files, log)
-    assert rows(log) == [(1, b"a", b"2"), (4, b"b", b"2")]
-
-
-def test_a_commit_stays_until_its_records_are_gone_and_its_time_is_over() -> None:
-    files, log = new_log()
-    log.append(keyed_batch(log, [(b"a", b"1")], producer=(7, 0, 0), is_transactional=True))
-    log.append(marker(log, 7, commits=True))
-    seal(log)
-
-    def commits(now_ms: int) -> int:
-        put(log, (b"dirt", b"1"))
-        seal(log)
-        compact(files, log, now_ms=now_ms)
-        return sum(header.is_control for header, _ in batches(log))
-
-    assert commits(NOW_MS) == 1
-    assert commits(IN_TIME) == 1  # the record is there
-    put(log, (b"a", b"2"))
-    assert commits(NOW_MS) == 1  # its time begins
-    assert commits(BEFORE_ITS_TIME) == 1
-    assert commits(IN_TIME) == 0
-
-
-def test_an_abort_stays_for_readers_are_told_to_wait_for_it() -> None:
-    files, log = new_log()
-    log.append(keyed_batch(log, [(b"a", b"no")], producer=(7, 0, 0), is_transactional=True))
-    log.append(marker(log, 7, commits=False))
-    for now_ms in (NOW_MS, IN_TIME, 2 * IN_TIME):
-        put(log, (b"dirt", b"1"))
-        seal(log)
-        compact(files, log, now_ms=now_ms)
-    assert sum(header.is_control for header, _ in batches(log)) == 1
-
-
-# When there is something to do, and how much at a time
-
-
-def test_a_log_is_due_by_the_share_of_it_that_is_dirty() -> None:
-    files, log = new_log()
-    half = CompactionSettings(min_cleanable_dirty_ratio=0.5)
-    for number in range(5):
-        put(log, (b"%d" % number, b"x"))
-    seal(log)
-    assert compact(files, log, half) is not None
-    for number in range(4):
-        put(log, (b"%d" % number, b"y"))
-    seal(log)
-    dirt = log.dirt(half, NOW_MS, end_offset=log.end_offset)
-    assert dirt.ratio == pytest.approx(4 / 9)
-    assert compact(files, log, half) is None
-    put(log, (b"4", b"y"))
-    put(log, (b"5", b"y"))
-    seal(log)
-    assert compact(files, log, half) is not None
-
-
-def test_a_record_is_left_alone_for_the_smallest_lag() -> None:
-    files, log = new_log()
-    lagging = CompactionSettings(min_cleanable_dirty_ratio=0.0, min_compaction_lag_ms=500)
-    files.now_ms = 2000
-    put(log, (b"a", b"1"), (b"a", b"2"))
-    seal(log)
-    assert compact(files, log, lagging, now_ms=1500) is None
-    assert compact(files, log, lagging, now_ms=1501) is not None
-
-
-def test_the_largest_lag_makes_it_due_whatever_its_share() -> None:
-    files, log = new_log()
-    overdue = CompactionSettings(min_cleanable_dirty_ratio=1.0, max_compaction_lag_ms=500)
-    put(log, (b"a", b"1"), (b"a", b"2"))
-    seal(log)
-    assert compact(files, log, overdue, now_ms=1500) is None
-    assert compact(files, log, overdue, now_ms=1502) is not None
-
-
-def test_a_map_that_is_full_makes_several_runs_that_come_to_the_same() -> None:
-    files, log = new_log()
-    for number in range(40):
-        put(log, (b"%d" % (number % 20), b"%d" % number))
-    seal(log)
-    limits = CompactionLimits(map_bytes_max=7 * 256)
-    runs = 0
-    while (tally := compact(files, log, limits=limits)) is not None:
-        assert tally.keys <= 7
-        runs += 1
-    assert runs == 6
-    assert [offset for offset, _, _ in rows(log)] == list(range(20, 40))
-    assert verify(files, DIRECTORY).is_sound
-
-
-def test_small_neighbours_become_one_segment() -> None:
-    files, log = new_log()
-    for number in range(30):
-        put(log, (b"%d" % (number % 2), b"x" * 20))
-    seal(log)
-    put(log, (b"2", b"x"))
-    before = log.segment_count
-    for _ in range(3):
-        compact(files, log)
-        put(log, (b"2", b"x"))
-        seal(log)
-    assert log.segment_count < before
-    assert verify(files, DIRECTORY).is_sound
-
-
-def test_a_log_without_dirt_is_not_looked_at() -> None:
-    files, log = new_log()
-    put(log, (b"a", b"1"))
-    seal(log)
-    assert compact(files, log) is not None
-    assert compact(files, log) is None
 
 
 # Beside it

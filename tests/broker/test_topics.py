@@ -1,7 +1,7 @@
 """Topics: what a change does, what it leaves behind, and what a crash in between comes to."""
 
 import shutil
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
@@ -11,6 +11,7 @@ from uuid import UUID
 import pytest
 import trio
 
+from tests.broker.clusters import wait_until
 from tests.broker.nodes import open_node
 from tidemark.broker.metadata.cluster_log import CLUSTER_KEY
 from tidemark.broker.metadata.topic import NewTopic, Topic
@@ -27,13 +28,6 @@ from tidemark.protocol.types import NodeId, Offset
 def directories(data_dir: Path, topic: str) -> list[str]:
     """What there is of a topic in the data directory, whatever has become of it."""
     return sorted(path.name for path in data_dir.glob(f"{topic}-*"))
-
-
-async def wait_until(condition: Callable[[], bool]) -> None:
-    """For what a background task does, which tells nobody."""
-    with trio.fail_after(10):
-        while not condition():  # noqa: ASYNC110
-            await trio.sleep(0.01)
 
 
 async def test_a_topic_is_there_after_a_restart_with_its_id_and_configs(tmp_path: Path) -> None:

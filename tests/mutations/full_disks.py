@@ -68,7 +68,7 @@ MUTATIONS = (
 """,
         new="""Start the broker again")
 """,
-        killed_by="tests/partitions/replication/test_cluster.py"
+        killed_by="tests/partitions/replication/test_changes_of_logs.py"
         "::test_a_log_that_cannot_be_cut_is_cut_by_the_next_start",
     ),
     Mutation(
@@ -76,7 +76,7 @@ MUTATIONS = (
         file="partitions/replication/participating.py",
         old="        return may_pass(error) and not isinstance(error, SyncFailed)\n",
         new="        return may_pass(error)\n",
-        killed_by="tests/partitions/replication/test_cluster.py"
+        killed_by="tests/partitions/replication/test_changes_of_logs.py"
         "::test_a_log_that_cannot_be_cut_is_cut_by_the_next_start",
     ),
     Mutation(

@@ -287,5 +287,13 @@ def three(*, has_lane: bool = True, **options: object) -> Cluster:
     return cluster
 
 
+def alone(**options: object) -> Cluster:
+    """One broker, the only voter of its group."""
+    cluster = Cluster(1)
+    cluster.open([1], **options)
+    cluster.run(0.1)
+    return cluster
+
+
 def heartbeats(messages: Iterable[tuple[NodeId, NodeId, PeerMessage]]) -> list[Heartbeat]:
     return [message for _, _, message in messages if isinstance(message, Heartbeat)]

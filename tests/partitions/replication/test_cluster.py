@@ -1,18 +1,16 @@
 """Three brokers and one group: what was acknowledged stays, whoever dies."""
 
-import errno
 from random import Random
 from uuid import UUID
 
 import pytest
 
-from tests.partitions.replication.cluster import KEY, Cluster, three
+from tests.partitions.replication.cluster import KEY, Cluster, alone, three
 from tests.partitions.storage.batches import batch
 from tidemark.partitions.raft.entries import Run
 from tidemark.partitions.raft.messages import AppendRequest
 from tidemark.partitions.replication.group_replica import Appended
 from tidemark.partitions.replication.peer_messages import GroupMessage
-from tidemark.partitions.state_machines.producers import Duplicate
 from tidemark.partitions.storage.journal.records import RecordKind
 from tidemark.partitions.storage.state_db import PartitionKey
 from tidemark.protocol.errors import ErrorCode, RequestError
@@ -21,16 +19,8 @@ from tidemark.protocol.types import (
     Epoch,
     NodeId,
     Offset,
-    ProducerId,
     TopicPartition,
 )
-
-
-def alone(*, flush_commit: bool = True) -> Cluster:
-    cluster = Cluster(1)
-    cluster.open([1], flush_commit=flush_commit)
-    cluster.run(0.01)
-    return cluster
 
 
 def test_a_single_voter_serves_once_its_vote_and_its_epoch_are_durable() -> None:
@@ -55,13 +45,6 @@ def test_a_single_voter_commits_what_is_synced() -> None:
     broker.sync()
     broker.take()
     assert broker.replica().high_watermark == 2
-
-
-def test_with_flush_os_an_append_is_the_commit() -> None:
-    cluster = alone(flush_commit=False)
-    cluster[1].append("a", "b")
-    assert cluster[1].replica().high_watermark == 2
-    assert not cluster[1].take().records
 
 
 def test_a_new_leader_serves_no_earlier_than_it_knows_what_is_committed() -> None:
@@ -221,46 +204,6 @@ def test_a_killed_leader_is_replaced_within_its_jitter_and_three_syncs() -> None
     assert cluster.leader() is cluster[1]  # the next one preferred
 
 
-# Producers
-
-
-@pytest.mark.parametrize("has_lane", [True, False])
-def test_a_duplicate_after_a_failover_gets_the_offset_of_the_original(has_lane: bool) -> None:
-    cluster = three(has_lane=has_lane)
-    first = cluster[2].append("a", producer=5)
-    cluster[2].append("b", producer=5, sequence=1)
-    cluster.run(0.3)
-    cluster.kill(2)
-    cluster.run(1)
-    again = cluster.leader().append("a", producer=5)
-    assert isinstance(again, Duplicate)
-    assert again.base_offset == first.base_offset
-    assert cluster.leader().append("c", producer=5, sequence=2) == Appended(
-        Offset(2), Offset(3), cluster.leader().replica().epoch
-    )
-
-
-def test_a_duplicate_of_what_is_not_committed_says_where_to_wait() -> None:
-    cluster = three()
-    cluster[2].append("a", producer=5)
-    again = cluster[2].append("a", producer=5)
-    assert isinstance(again, Duplicate)
-    assert again.next_offset == 1
-    assert cluster[2].replica().high_watermark == 0
-
-
-def test_what_was_cut_is_no_duplicate() -> None:
-    cluster = three()
-    cluster.cut = {(2, 1), (2, 3)}
-    cluster[2].append("lost", producer=5)
-    cluster.settle()
-    cluster.run(2)
-    cluster.cut = set()
-    cluster.run(1)
-    assert cluster[2].values() == []
-    assert cluster[2].replica().producers.newest_epoch(ProducerId(5)) is None
-
-
 # Lies and failures
 
 
@@ -304,124 +247,6 @@ def test_one_groups_failure_is_no_other_groups() -> None:
     assert refusal.value.code is ErrorCode.KAFKA_STORAGE_ERROR
 
 
-# Log starts, resets, checkpoints
-
-
-def test_followers_give_up_what_the_leader_has_given_up() -> None:
-    cluster = three()
-    for value in "abc":
-        cluster[2].append(value)
-    cluster.run(0.3)
-    cluster[2].replica().move_log_start(Offset(2))
-    cluster.run(0.5)
-    assert [b.replica().log_start for b in cluster.brokers.values()] == [2, 2, 2]
-
-
-def test_a_follower_below_the_log_start_is_reset_to_it() -> None:
-    cluster = three()
-    files, state = cluster.kill(3)
-    for value in "abc":
-        cluster[2].append(value)
-    cluster.run(0.3)
-    cluster[2].replica().move_log_start(Offset(2))
-    back = cluster.start(3, files, state)
-    back.open([1, 2, 3])
-    cluster.run(3)
-    assert back.replica().log_start == 2
-    assert back.committed_values() == ["c"]
-    files, state = cluster.kill(3)
-    back = cluster.start(3, files, state)
-    back.open([1, 2, 3])
-    assert back.values() == ["c"]
-
-
-def test_files_are_cut_only_once_the_journal_says_so() -> None:
-    cluster = three()
-    cluster[2].append("a")
-    cluster.settle()
-    cluster.cut = {(2, 1), (2, 3), (1, 2), (3, 2)}
-    cluster[2].append("lost")
-    cluster.settle()
-    cluster.run(1.5)
-    cluster.leader().append("b")
-    cluster.settle()
-    cluster[2].is_disk_slow = True
-    cluster.cut = set()
-    cluster.run(1)
-    assert cluster[2].values() == ["a", "lost"]
-    assert not cluster[2].node.can_checkpoint
-    cluster[2].sync()
-    assert cluster[2].values() == ["a"]
-    assert not cluster[2].replica().is_held
-    cluster[2].is_disk_slow = False
-    cluster.run(1)
-    assert cluster[2].values() == ["a", "b"]
-
-
-def test_after_a_checkpoint_the_journal_before_it_is_not_needed() -> None:
-    cluster = three()
-    cluster[2].append("a")
-    cluster.run(0.3)
-    for broker in cluster.brokers.values():
-        broker.checkpoint()
-    cluster[2].append("b")
-    cluster.run(0.3)
-    files, state = cluster.kill(1, Random(1))
-    back = cluster.start(1, files, state)
-    assert back.redone.partitions == 1
-    back.open([1, 2, 3])
-    assert back.values() == ["a", "b"]
-
-
-# Durability by topic
-
-
-def test_with_flush_os_batches_are_in_no_journal_but_epochs_are() -> None:
-    cluster = three(flush_commit=False)
-    cluster[2].append("a")
-    kinds = [record.kind for record in cluster[2].take().records]
-    assert RecordKind.BATCHES not in kinds
-    cluster.run(0.3)
-    files, state = cluster.kill(2)
-    back = cluster.start(2, files, state)
-    back.open([1, 2, 3], flush_commit=False)
-    assert back.values() == ["a"]
-
-
-@pytest.mark.parametrize("seed", range(6))
-def test_a_change_to_flush_commit_syncs_what_was_not(seed: int) -> None:
-    cluster = alone(flush_commit=False)
-    broker = cluster[1]
-    broker.append("a")
-    broker.replica().syncs_before_ack = True
-    broker.append("b")
-    broker.take()
-    assert broker.replica().high_watermark == 1
-    broker.sync()
-    cluster.run(0.1)
-    assert broker.replica().high_watermark == 2
-    files, state = cluster.kill(1, Random(seed))
-    back = cluster.start(1, files, state)
-    back.open([1])
-    assert back.values() == ["a", "b"]
-
-
-def test_a_change_to_flush_os_makes_an_append_the_commit() -> None:
-    cluster = alone()
-    broker = cluster[1]
-    broker.replica().syncs_before_ack = False
-    broker.append("a")
-    assert broker.replica().high_watermark == 1
-
-
-def test_with_flush_os_a_majority_has_to_hold_it_too() -> None:
-    cluster = three(flush_commit=False)
-    cluster[2].append("a")
-    assert cluster[2].replica().high_watermark == 0
-    cluster.run(0.3)
-    assert cluster[2].replica().high_watermark == 1
-
-
 def test_a_leader_appends_nothing_before_its_epoch_is_committed() -> None:
     cluster = Cluster(1)
     cluster[1].is_disk_slow = True
@@ -435,50 +260,3 @@ def test_a_leader_appends_nothing_before_its_epoch_is_committed() -> None:
     with pytest.raises(RequestError) as refusal:
         broker.append("a")
     assert refusal.value.code is ErrorCode.NOT_LEADER_OR_FOLLOWER
-
-
-@pytest.mark.parametrize("number", [errno.EIO, errno.ENOSPC])
-@pytest.mark.parametrize("is_checkpointed", [False, True])
-def test_a_log_that_cannot_be_cut_is_cut_by_the_next_start(
-    is_checkpointed: bool, number: int
-) -> None:
-    cluster = three()
-    cluster[2].append("a")
-    cluster.run(0.3)
-    cluster.cut = {(2, 1), (2, 3), (1, 2), (3, 2)}
-    cluster[2].append("lost")
-    cluster.settle()
-    cluster.run(1.5)
-    cluster.leader().append("b")
-    cluster.settle()
-    cluster[2].is_disk_slow = True
-    cluster.cut = set()
-    cluster.run(1)
-    broken = cluster[2]
-    assert broken.replica().is_held
-    for output in broken.unwritten:
-        broken.journal.write(output.records)
-    broken.journal.sync()
-    broken.files.failing_syncs, broken.files.sync_error = 1, number
-    broken.node.persisted(broken.unwritten[-1].batch)
-    assert broken.replica().failure is not None
-    failure = broken.take().disk_failure
-    assert failure is not None
-    assert failure.errno == number, "which ends the broker"
-    assert broken.values() == ["a", "lost"]
-    if is_checkpointed:
-        broken.checkpoint()
-    files, state = cluster.kill(2)
-    back = cluster.start(2, files, state)
-    back.open([1, 2, 3])
-    assert back.values() == ["a"]
-    cluster.run(3)
-    assert back.committed_values() == ["a", "b"]
-
-
-def test_the_log_start_may_move_to_what_was_appended_in_the_same_turn() -> None:
-    cluster = alone(flush_commit=False)
-    cluster[1].append("a", "b")
-    cluster[1].replica().move_log_start(cluster[1].replica().high_watermark)
-    assert cluster[1].replica().log_start == 2
-    assert cluster[1].replica().group.shape.start_offset == 2

@@ -7,19 +7,12 @@ from functools import partial
 
 import pytest
 
-from tests.partitions.replication.cluster import KEY, Cluster
+from tests.partitions.replication.cluster import KEY, Cluster, alone
 from tidemark.partitions.raft.group import Group
 from tidemark.protocol.errors import RequestError
 from tidemark.protocol.records.header import place_producer, read_fields, read_header
 from tidemark.protocol.records.records import Record, encode_batch
 from tidemark.protocol.types import Epoch, NodeId, Offset, Position
-
-
-def alone(**options: object) -> Cluster:
-    cluster = Cluster(1)
-    cluster.open([1], **options)
-    cluster.run(0.1)
-    return cluster
 
 
 def test_a_lone_replica_that_syncs_nothing_commits_by_appending() -> None:

@@ -269,7 +269,7 @@ MUTATIONS = (
         "journal/redo.py",
         old="            self.replays[record.key] = forgotten(stored, known)\n",
         new="",
-        killed_by="journal/test_redo.py"
+        killed_by="journal/test_redo_of_partitions.py"
         "::test_a_partition_that_comes_back_has_nothing_of_the_one_before",
     ),
     storage_rule(
@@ -300,7 +300,7 @@ MUTATIONS = (
         "journal/segments.py",
         old="    if bases and min(bases) > start_offset:\n",
         new="    if bases:\n",
-        killed_by="journal/test_redo.py::test_what_is_not_journaled_survives_a_redo_of_its_reset",
+        killed_by="journal/test_redo_of_unjournaled.py::test_what_is_not_journaled_survives_a_redo_of_its_reset",
     ),
     storage_rule(
         "a truncation takes the epochs back",
@@ -322,7 +322,7 @@ MUTATIONS = (
         "journal/replay.py",
         old="            self.state = replace(self.state, recovery_point=end)\n",
         new="            pass\n",
-        killed_by="journal/test_redo.py"
+        killed_by="journal/test_redo_of_unjournaled.py"
         "::test_what_the_journal_left_to_the_segments_is_missed_if_it_is_not_there",
     ),
     storage_rule(

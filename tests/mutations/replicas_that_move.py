@@ -123,8 +123,8 @@ MUTATIONS = (
         file="partitions/storage/journal/replay.py",
         old="left_in=known.newest_epoch",
         new="left_in=Epoch(-1)",
-        killed_by="tests/partitions/storage/journal/test_redo.py::test_the_epoch_of_a_partition_that_"
-        "was_given_up_is_that_of_its_newest_record",
+        killed_by="tests/partitions/storage/journal/test_redo_of_partitions.py"
+        "::test_the_epoch_of_a_partition_that_was_given_up_is_that_of_its_newest_record",
     ),
     Mutation(
         name="nothing is forgotten while an older row may still be written",

@@ -278,3 +278,15 @@ def crashed_in_every_way(node: Node) -> list[Node]:
 
 def all_but_the_unjournaled(node: Node) -> dict[PartitionKey, Held]:
     return {key: held for key, held in node.held().items() if key != UNJOURNALED}
+
+
+def check_every_crash(node: Node) -> None:
+    """After a crash now, all that is journaled is there; everything was synced."""
+    expected = all_but_the_unjournaled(node)
+    for after in crashed_in_every_way(node):
+        assert all_but_the_unjournaled(after) == expected
+        assert after.report.damage == ()
+        for seed in range(3):
+            again = after.power_failed(Random(seed))
+            assert all_but_the_unjournaled(again) == expected, "what redo did is durable"
+            assert again.report.appended_bytes == 0

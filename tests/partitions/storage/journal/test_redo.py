@@ -1,7 +1,6 @@
 """After a crash, segments and `state.db` are brought up to the journal: all that was synced."""
 
 from random import Random
-from uuid import UUID
 
 import pytest
 
@@ -9,12 +8,10 @@ from tests.partitions.storage.batches import batch
 from tests.partitions.storage.journal.node import (
     DATA,
     ME,
-    UNJOURNALED,
     VOTERS,
     Held,
-    Node,
     all_but_the_unjournaled,
-    copy_of,
+    check_every_crash,
     crashed_in_every_way,
     new_node,
     position,
@@ -25,28 +22,12 @@ from tidemark.partitions.raft.messages import HardState
 from tidemark.partitions.storage.directory import DataDirectory
 from tidemark.partitions.storage.journal import records
 from tidemark.partitions.storage.journal.redo import redo
-from tidemark.partitions.storage.left_groups import left_epochs
 from tidemark.partitions.storage.state_db import (
-    Condition,
     GroupSnapshot,
-    PartitionKey,
-    PartitionState,
     StateDb,
 )
-from tidemark.protocol.types import Epoch, NodeId, Offset, TopicPartition
+from tidemark.protocol.types import Epoch, NodeId, Offset
 from tidemark.testing.memory_files import MemoryFiles
-
-
-def check(node: Node) -> None:
-    """After a crash now, all that is journaled is there; everything was synced."""
-    expected = all_but_the_unjournaled(node)
-    for after in crashed_in_every_way(node):
-        assert all_but_the_unjournaled(after) == expected
-        assert after.report.damage == ()
-        for seed in range(3):
-            again = after.power_failed(Random(seed))
-            assert all_but_the_unjournaled(again) == expected, "what redo did is durable"
-            assert again.report.appended_bytes == 0
 
 
 def test_a_new_directory_has_nothing_to_redo() -> None:
@@ -63,7 +44,7 @@ def test_batches_that_were_synced_in_the_journal_are_in_the_log() -> None:
         node.append(KEY, 2, size=size)
         node.append(OTHER, size=size)
     node.sync()
-    check(node)
+    check_every_crash(node)
 
 
 def test_votes_and_epochs_that_were_synced_in_the_journal_are_in_state_db() -> None:
@@ -73,7 +54,7 @@ def test_votes_and_epochs_that_were_synced_in_the_journal_are_in_state_db() -> N
     node.vote(OTHER, 7, None)
     node.vote(OTHER, 7, 3)
     node.sync()
-    check(node)
+    check_every_crash(node)
     assert node.power_failed(Random(1)).replicas[OTHER].vote == HardState(Epoch(7), NodeId(3))
 
 
@@ -96,14 +77,14 @@ def test_a_tail_that_diverged_is_cut_and_written_over() -> None:
     node.sync()
     node.truncate(KEY, position(1, 8))
     node.sync()
-    check(node)
+    check_every_crash(node)
     node.begin_epoch(KEY, 2)
     node.append(KEY, size=70)
     node.begin_epoch(KEY, 4)
     for _ in range(5):
         node.append(KEY, size=70)
     node.sync()
-    check(node)
+    check_every_crash(node)
 
 
 def test_a_truncation_whose_log_was_not_yet_cut_is_done_or_leaves_what_was_there() -> None:
@@ -133,13 +114,13 @@ def test_a_truncation_into_a_run_of_batches_keeps_those_before_it() -> None:
     node.staged.append(records.batches(KEY, run))
     node.sync()
     node.truncate(KEY, position(1, 6))
-    check(node)
+    check_every_crash(node)
     node.begin_epoch(KEY, 2)
     node.sync()
-    check(node)
+    check_every_crash(node)
     node.append(KEY)
     node.sync()
-    check(node)
+    check_every_crash(node)
 
 
 def test_epochs_that_were_truncated_do_not_come_back() -> None:
@@ -151,7 +132,7 @@ def test_epochs_that_were_truncated_do_not_come_back() -> None:
     node.truncate(KEY, position(2, 0))
     node.begin_epoch(KEY, 5)
     node.sync()
-    check(node)
+    check_every_crash(node)
     assert [row.epoch for row in node.power_failed(Random(0)).replicas[KEY].epochs] == [1, 2, 5]
 
 
@@ -164,13 +145,13 @@ def test_a_log_that_was_reset_begins_anew(start: int) -> None:
     table = (EpochStart(Epoch(8), Offset(0), ME, VOTERS),)
     node.reset(KEY, position(8, start), table)
     node.sync()
-    check(node)
+    check_every_crash(node)
     for _ in range(3):
         node.append(KEY, size=44)
     node.sync()
-    check(node)
+    check_every_crash(node)
     node.move_start(KEY, Offset(start + 1))
-    check(node)
+    check_every_crash(node)
 
 
 @pytest.mark.parametrize("log_start", [0, 15])
@@ -211,7 +192,7 @@ def test_a_log_start_is_not_forgotten() -> None:
         node.append(KEY, size=90)
     node.sync()
     node.move_start(KEY, Offset(25))
-    check(node)
+    check_every_crash(node)
 
 
 @pytest.mark.parametrize("is_saved", [False, True])
@@ -234,143 +215,9 @@ def test_a_log_start_within_a_batch_whose_segment_was_lost() -> None:
     node.append(KEY, 5)
     node.sync()
     node.move_start(KEY, Offset(7))
-    check(node)
+    check_every_crash(node)
     for seed in range(10):
         assert node.power_failed(Random(seed)).replicas[KEY].log.start_offset == 7
-
-
-def test_a_partition_that_was_deleted_is_forgotten() -> None:
-    node = new_node()
-    node.append(KEY)
-    node.staged.append(records.forget(KEY))
-    node.sync()
-    for after in crashed_in_every_way(node):
-        assert KEY not in after.replicas
-        assert OTHER in after.replicas
-
-
-def test_a_deletion_that_a_crash_interrupted_is_finished() -> None:
-    """Its record was durable, and its directory had not been renamed yet."""
-    node = new_node()
-    node.append(KEY)
-    node.staged.append(records.forget(KEY))
-    node.sync()
-    for after in crashed_in_every_way(node):
-        assert not after.files.exists(f"{DATA}/t7-0")
-        assert [path.rpartition(".")[0] for path in after.directory.deleted()] == [f"{DATA}/t7-0"]
-
-
-def test_a_later_partition_of_the_same_name_is_not_taken_for_the_deleted_one() -> None:
-    node = new_node()
-    node.append(KEY)
-    node.staged.append(records.forget(KEY))
-    node.sync()
-    later = PartitionKey(UUID(int=123), 0)
-    node.state.save([PartitionState(key=later, name="t7-0")])
-    files = node.files.after_kill()
-    redo(files, DataDirectory.open(files, DATA), node.state)
-    assert files.exists(f"{DATA}/t7-0")
-    assert KEY not in node.state.partition_states()
-
-
-def test_a_partition_whose_directory_was_marked_deleted_is_forgotten_but_for_its_epoch() -> None:
-    """The directory was renamed, and the record was not durable yet."""
-    node = new_node()
-    node.append(KEY)
-    node.vote(KEY, 9, 2)
-    node.sync()
-    node.directory.mark_deleted([TopicPartition("t7", 0)], UUID(int=7))
-    files = node.files.after_kill()
-    report = redo(files, DataDirectory.open(files, DATA), node.state)
-    assert (report.damage, report.damaged) == ((), frozenset())
-    assert KEY not in node.state.partition_states()
-    assert left_epochs(node.state) == {KEY: 9}
-
-
-def test_the_epoch_of_a_partition_that_was_given_up_is_that_of_its_newest_record() -> None:
-    node = new_node()
-    node.vote(KEY, 9, 2)
-    node.begin_epoch(KEY, 11)
-    node.staged.append(records.forget(KEY))
-    node.sync()
-    node.directory.mark_deleted([TopicPartition("t7", 0)], UUID(int=7))
-    files = node.files.after_kill()
-    redo(files, DataDirectory.open(files, DATA), node.state)
-    assert left_epochs(node.state) == {KEY: 11}
-
-
-def test_a_partition_that_comes_back_has_nothing_of_the_one_before() -> None:
-    node = new_node()
-    node.append(KEY, size=90)
-    node.vote(KEY, 9, 2)
-    node.sync()
-    node.delete(KEY)
-    node.create(KEY)
-    node.begin_epoch(KEY, 2)
-    node.append(KEY, size=5)
-    node.sync()
-    check(node)
-    assert node.killed().replicas[KEY].epochs[0].epoch == 2
-
-
-def test_a_partition_that_came_back_is_unclean_after_a_loss_of_power() -> None:
-    node = new_node()
-    node.append(UNJOURNALED)
-    node.sync()
-    node.delete(UNJOURNALED)
-    node.create(UNJOURNALED, is_journaled=False)
-    node.begin_epoch(UNJOURNALED, 3)
-    node.append(UNJOURNALED)
-    node.sync()
-    after = node.power_failed(Random(1))
-    assert after.replicas[UNJOURNALED].condition is Condition.UNCLEAN
-
-
-def test_records_of_a_partition_that_is_not_recorded_are_passed_over() -> None:
-    node = new_node()
-    node.append(KEY)
-    node.sync()
-    node.state.forget_partitions([KEY])
-    after = node.killed()
-    assert (after.report.damage, KEY in after.replicas) == ((), False)
-
-
-# Batches that are synced in their segments
-
-
-def test_batches_that_the_journal_left_to_the_segments_are_there() -> None:
-    node = new_node()
-    for _ in range(4):
-        node.append(KEY, size=50)
-        node.append_large(KEY, 700)
-        node.append(KEY, size=50)
-        node.sync()
-        check(node)
-    node.truncate(KEY, position(1, 7))
-    node.begin_epoch(KEY, 4)
-    node.sync()
-    check(node)
-    node.append_large(KEY, 200)
-    node.append(KEY, size=50)
-    node.sync()
-    check(node)
-
-
-def test_what_the_journal_left_to_the_segments_is_missed_if_it_is_not_there() -> None:
-    node = new_node()
-    node.append(OTHER)
-    node.append_large(KEY, 700)
-    node.sync()
-    path = f"{DATA}/t7-0/{0:020d}.log"
-    size = node.files.open(path).size()
-    for length in (0, 300, size - 1):
-        files = node.files.after_kill()
-        files.open(path).truncate(length)
-        report = redo(files, DataDirectory.open(files, DATA), copy_of(node.state))
-        assert report.damaged == {KEY}
-
-
-# A checkpoint
 
 
 @pytest.mark.parametrize("steps", range(5))
@@ -388,7 +235,7 @@ def test_a_checkpoint_that_was_interrupted_loses_nothing(steps: int) -> None:
             node.begin_epoch(OTHER, 2)
     node.checkpoint(steps)
     node.sync()
-    check(node)
+    check_every_crash(node)
 
 
 def test_after_a_checkpoint_there_is_nothing_to_redo() -> None:
@@ -418,61 +265,4 @@ def test_what_happened_since_the_mark_is_redone_upon_a_checkpoint_of_a_later_mom
     node.sync()
     for replica in node.replicas.values():
         node.state.save([replica.state(replica.log.sync())], journal_start=mark)
-    check(node)
-
-
-# The page cache
-
-
-def test_what_is_not_journaled_survives_the_process() -> None:
-    node = new_node()
-    for _ in range(5):
-        node.append(UNJOURNALED, size=50)
-    node.begin_epoch(UNJOURNALED, 2)
-    node.append(UNJOURNALED, size=50)
-    node.sync()
-    node.append(UNJOURNALED, size=50)
-    after = node.killed()
-    assert after.held() == node.held()
-    assert after.replicas[UNJOURNALED].condition is Condition.CLEAN
-
-
-def test_what_is_not_journaled_survives_a_redo_of_its_truncation() -> None:
-    node = new_node()
-    for _ in range(5):
-        node.append(UNJOURNALED, 2, size=50)
-    node.truncate(UNJOURNALED, position(1, 4))
-    node.begin_epoch(UNJOURNALED, 2)
-    node.sync()
-    for _ in range(5):
-        node.append(UNJOURNALED, size=70)
-    assert node.killed().held() == node.held()
-
-
-def test_what_is_not_journaled_survives_a_redo_of_its_reset() -> None:
-    node = new_node()
-    node.append(UNJOURNALED, 2, size=50)
-    node.reset(UNJOURNALED, position(1, 50), (EpochStart(Epoch(1), Offset(9), ME, VOTERS),))
-    for _ in range(5):
-        node.append(UNJOURNALED, size=300)
-    node.sync()
-    assert node.killed().held() == node.held()
-    node.move_start(UNJOURNALED, Offset(53))
-    assert node.killed().held() == node.held()
-
-
-def test_epochs_beyond_what_the_page_cache_left_are_dropped_and_the_replica_unclean() -> None:
-    node = new_node()
-    node.append(UNJOURNALED, 4, size=50)
-    node.replicas[UNJOURNALED].log.sync()
-    node.begin_epoch(UNJOURNALED, 2)
-    node.append(UNJOURNALED, 4, size=50)
-    node.begin_epoch(UNJOURNALED, 3)
-    node.sync()
-    lengths = set()
-    for seed in range(30):
-        after = node.power_failed(Random(seed)).replicas[UNJOURNALED]
-        assert after.condition is Condition.UNCLEAN
-        assert after.last in (position(2, 4), position(3, 8))
-        lengths.add(after.last.offset)
-    assert lengths == {4, 8}
+    check_every_crash(node)

@@ -2,7 +2,7 @@
 
 A zombie of a transaction and one left open are in `test_transactions.py` and
 `test_transactions_in_clusters.py`; members that never sync send what no client library does, so
-they are in `test_group_traps.py`.
+they are in `test_group_traps.py` and `test_joining_traps.py`.
 """
 
 import pytest

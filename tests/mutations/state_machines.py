@@ -10,6 +10,7 @@ _REFUSED = "partitions/state_machines/refused_batches.py"
 _OF_REFUSED = "tests/partitions/state_machines/test_refused_batches.py"
 _OF_CLUSTER = "tests/partitions/state_machines/test_cluster.py"
 _TRAPS = f"tests/{_GROUPS}/test_group_traps.py"
+_JOINING_TRAPS = f"tests/{_GROUPS}/test_joining_traps.py"
 _DURABILITY = f"tests/{_GROUPS}/test_group_durability.py"
 _MEETING = f"tests/{_GROUPS}/test_group_meeting.py"
 _OF_WISHES = "tests/partitions/state_machines/test_cluster_wishes.py"
@@ -213,14 +214,14 @@ MUTATIONS = (
         file=f"{_GROUPS}/identity.py",
         old="        if current != member_id:\n",
         new="        if False:\n",
-        killed_by=f"{_TRAPS}::test_trap_g4_the_process_before_is_fenced",
+        killed_by=f"{_JOINING_TRAPS}::test_trap_g4_the_process_before_is_fenced",
     ),
     Mutation(
         name="a rebalance waits for ids that were given out",
         file=f"{_GROUPS}/group.py",
         old="return self.joining_count == len(self.members) and not self.pending",
         new="return self.joining_count == len(self.members)",
-        killed_by=f"{_TRAPS}::test_trap_g1_a_rebalance_waits_for_an_id_that_was_given_out",
+        killed_by=f"{_JOINING_TRAPS}::test_trap_g1_a_rebalance_waits_for_an_id_that_was_given_out",
     ),
     Mutation(
         name="a join phase that nobody has joined goes on for a while",
@@ -241,7 +242,7 @@ MUTATIONS = (
         file=f"{_GROUPS}/rebalance.py",
         old="    group.join_deadline_ms = deadline_ms\n    group.wake_by(deadline_ms)\n",
         new="    pass\n",
-        killed_by=f"{_TRAPS}"
+        killed_by=f"{_JOINING_TRAPS}"
         "::test_trap_g10_the_wait_for_more_members_ends_at_the_rebalance_timeout",
     ),
     Mutation(
@@ -249,7 +250,7 @@ MUTATIONS = (
         file=f"{_GROUPS}/rebalance.py",
         old="        and not group.is_initial_rebalance\n",
         new="",
-        killed_by=f"{_TRAPS}::test_trap_g10_an_empty_group_waits_for_more_members_after_the_first",
+        killed_by=f"{_JOINING_TRAPS}::test_trap_g10_an_empty_group_waits_for_more_members_after_the_first",
     ),
     Mutation(
         name="a leader is one that joined",

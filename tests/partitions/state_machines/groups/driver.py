@@ -44,6 +44,7 @@ SESSION_MS = 10_000
 REBALANCE_MS = 60_000
 NO_DELAY = GroupSettings(initial_rebalance_delay_ms=0)
 RANGE = (("range", b"range metadata"),)
+OTHER = (("range", b"other metadata"),)
 
 
 @dataclass(frozen=True)

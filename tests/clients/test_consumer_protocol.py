@@ -13,7 +13,7 @@ from confluent_kafka import Consumer, KafkaError, KafkaException, Producer, Topi
 from confluent_kafka.admin import AdminClient
 
 from tests.clients import group_failover
-from tests.clients.test_librdkafka import create
+from tests.clients.librdkafka import create
 from tidemark.testing.process import BrokerProcess
 from tidemark.testing.process_cluster import ProcessCluster
 

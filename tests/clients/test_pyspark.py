@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 from pyspark.sql import SparkSession
 
+from tests.clients.librdkafka import create, produce
 from tests.clients.samples import CODECS, COMPRESSIBLE, SAMPLES
-from tests.clients.test_librdkafka import create, produce
 from tidemark.client.blocking import open_client
 
 # The first test waits for the session.

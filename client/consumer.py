@@ -90,7 +90,7 @@ class Consumer(HandingOut):
         )
         # Else automatic commits would set it back to what is in the caller's hands.
         for topic_partition, committed in offsets.items():
-            self._is_done_to(topic_partition, as_commit(committed).offset)
+            self._finish_to(topic_partition, as_commit(committed).offset)
 
     async def committed(self) -> dict[TopicPartition, CommittedOffset]:
         """The group's commits for what is assigned; partitions without one are left out."""
@@ -227,7 +227,7 @@ class Consumer(HandingOut):
         """Commit a last time; `is_done` says whether that goes for the record in hand, too."""
         if is_done and self._reading is not None:
             at = self._reading.topic_partition
-            self._is_done_to(at, self.position(at))
+            self._finish_to(at, self.position(at))
         try:
             if self._settings.auto_commit_seconds is not None:
                 await self._commit_done(self._readings.by_partition)

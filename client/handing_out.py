@@ -211,7 +211,7 @@ class HandingOut:
         if self._records and self._records[-1] is record:
             self._taken = len(self._records) - count
 
-    def _is_done_to(self, topic_partition: TopicPartition, offset: Offset) -> None:
+    def _finish_to(self, topic_partition: TopicPartition, offset: Offset) -> None:
         """The caller has said so: what it has in its hands before that is done with."""
         reading = self._readings.by_partition.get(topic_partition)
         if reading is None or reading is not self._reading:

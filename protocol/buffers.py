@@ -26,20 +26,21 @@ class Buffers:
     def take(self, size: int) -> memoryview:
         """`size` bytes, of any content."""
         for spare in self._spare:
-            if len(spare) >= size and _has_no_views(spare):
+            if len(spare) >= size and _try_to_grow(spare):
                 return memoryview(spare)[:size]
         if len(self._spare) == _SPARE_MAX:
             del self._spare[0]  # it is too small, or kept by somebody
         new = bytearray(size + size // _ROOM)
         # It grows once, with nobody looking on, and from then on has room where it is.
-        _has_no_views(new)
+        _try_to_grow(new)
         self._spare.append(new)
         return memoryview(new)[:size]
 
 
-def _has_no_views(buffer: bytearray) -> bool:
+def _try_to_grow(buffer: bytearray) -> bool:
+    """For a moment. False: somebody looks at it."""
     try:
-        buffer.append(0)  # what is looked at cannot grow
+        buffer.append(0)
     except BufferError:
         return False
     buffer.pop()

@@ -208,10 +208,11 @@ class OneBatches:
             length_bytes = len(encode_uvarint(len(records) + 1))
             start = len(frame) - len(_NO_TAGS) - len(records) - length_bytes
         alike = frame[_AFTER_ID : start - _PARTITION.size]
-        if self._is_plain(frame, request, start) and self._has_place_for(start, len(alike)):
+        if self._is_plain(frame, request, start) and self._make_place_for(start, len(alike)):
             self._known[alike.tobytes()] = OneBatch(request, self.codec)
 
-    def _has_place_for(self, start: int, alike_bytes: int) -> bool:
+    def _make_place_for(self, start: int, alike_bytes: int) -> bool:
+        """False: there is none left."""
         if start not in self._starts and len(self._starts) < _STARTS_MAX:
             self._starts[start] = Struct(f">4si{alike_bytes}si")
         return start in self._starts

@@ -63,6 +63,6 @@ class Beginning:
         was_drain = move.id in self._emptying
         self._emptying.discard(move.id)
         if was_drain and move.failure is None:
-            self._history.was_emptied(move.id, move.target)
+            self._history.moved_off_drained(move.id, move.target)
         else:
             self._history.move_ended(move.id, now())

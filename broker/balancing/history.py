@@ -58,7 +58,7 @@ class History:
         """A wish was struck, whatever became of it."""
         self._moved[partition] = now_ms
 
-    def was_emptied(self, partition: PartitionId, leader: NodeId) -> None:
+    def moved_off_drained(self, partition: PartitionId, leader: NodeId) -> None:
         """It was moved off a drained broker: it may go home as soon as that one is resumed."""
         self._leaders[partition] = leader
         self._moved.pop(partition, None)

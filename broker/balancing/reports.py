@@ -191,7 +191,7 @@ class Reporter:
         while changed or is_due:
             told, changed = changed[:GROUPS_MAX], changed[GROUPS_MAX:]
             request = LoadReportRequest(epoch=epoch, begins=begins, is_full=is_full, groups=told)
-            if not await self._is_taken(leader, request):
+            if not await self._report(leader, request):
                 self._told_to = None
                 return True
             self._told_to, self._told_full = (leader, epoch), is_full
@@ -205,7 +205,8 @@ class Reporter:
         self._told_all = loads
         return is_news_told
 
-    async def _is_taken(self, leader: NodeId, request: LoadReportRequest) -> bool:
+    async def _report(self, leader: NodeId, request: LoadReportRequest) -> bool:
+        """Whether it was taken."""
         with trio.move_on_after(_ANSWER_SECONDS):
             try:
                 answered = await self._tell(leader, request)

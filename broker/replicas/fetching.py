@@ -212,7 +212,8 @@ class ReadingPlan:
         return found
 
     def _may_read(self, replica: Replica, asked: FetchPartition) -> bool:
-        """At the leader: false while there is nothing to say yet. Raises `RequestError`."""
+        """At the leader: false while there is nothing to say yet, and where it is `doubted`, which
+        is noted. Raises `RequestError`."""
         if replica.is_readable(asked.fetch_offset, asked.current_leader_epoch):
             return True
         replica.check_epoch(asked.current_leader_epoch)

@@ -60,7 +60,8 @@ class Whereabouts(Protocol):
         ...
 
     def is_gone(self, partition: TopicPartition) -> bool:
-        """Whether it is certain that it was deleted."""
+        """Whether it is certain that it was deleted. Of one that is missing, the time for which it
+        has to be runs from the first question on."""
         ...
 
 

@@ -140,12 +140,13 @@ class Search:
                 if (
                     other not in came_from
                     and free[other] > 0
-                    and self._has_open(pairs.get((broker, other)))
+                    and self._drop_closed(pairs.get((broker, other)))
                 ):
                     came_from[other] = broker
                     waiting.append(other)
 
-    def _has_open(self, groups: list[int] | None) -> bool:
+    def _drop_closed(self, groups: list[int] | None) -> bool:
+        """From the end, which is taken next. False: none is left."""
         while groups and not self.board.is_open[groups[-1]]:
             groups.pop()
         return bool(groups)

@@ -222,7 +222,7 @@ MUTATIONS = (
     Mutation(
         name="automatic commits do not set back what was committed by name",
         file="client/consumer.py",
-        old="            self._is_done_to(topic_partition, as_commit(committed).offset)\n",
+        old="            self._finish_to(topic_partition, as_commit(committed).offset)\n",
         new="            pass\n",
         killed_by=f"{_HANDING_OUT}::test_what_was_committed_by_name_stays_so_when_the_block_fails",
     ),

@@ -13,14 +13,14 @@ from tidemark.testing.checkers.lineage import Lineage
 from tidemark.testing.checkers.violation import Violation
 
 
-def is_durable(group: str, node: NodeId, durable: Position, disk: Lineage) -> None:
+def check_durable(group: str, node: NodeId, durable: Position, disk: Lineage) -> None:
     """A replica takes its own log for durable up to there."""
     if durable.epoch >= 0 and not holds(disk, durable):
         what = f"{node} takes {durable} for durable; its disk has {disk}"
         raise Violation("what a core takes for durable is", group, what)
 
 
-def is_in_log(group: str, node: NodeId, durable: Position, log: LogShape) -> None:
+def check_in_log(group: str, node: NodeId, durable: Position, log: LogShape) -> None:
     """What a replica takes for durable is its own: not what it has cut since, though a disk that is
     about to hear of the cut may still have that."""
     if durable.epoch >= 0 and durable > log.start and not log.contains(durable):
@@ -28,7 +28,7 @@ def is_in_log(group: str, node: NodeId, durable: Position, log: LogShape) -> Non
         raise Violation("what a core takes for durable is in its log", group, what)
 
 
-def is_matched(
+def check_match(
     group: str, leader: NodeId, follower: NodeId, match: Position, disk: Lineage
 ) -> None:
     """A leader takes a follower to hold its log durably up to there."""
@@ -37,7 +37,7 @@ def is_matched(
         raise Violation("a follower holds what its leader believes", group, what)
 
 
-def is_ahead(
+def check_next(
     group: str, leader: NodeId, follower: NodeId, match: Position, next_: Position
 ) -> None:
     """What a leader sends next begins at or behind what it knows to be there."""

@@ -99,14 +99,14 @@ class CommittedLog:
             return None
         return self._batches[at]
 
-    def is_read(self, headers: Iterable[BatchHeader]) -> None:
+    def check_read(self, headers: Iterable[BatchHeader]) -> None:
         """Someone was given these batches: they must be committed, and the same."""
         for header in headers:
             if not self._is_known(header):
                 what = f"batch {header.base_offset}@{header.partition_leader_epoch} was read"
                 raise Violation("only what is committed is read", self._group, what)
 
-    def is_held_by_leader(self, node: NodeId, epoch: Epoch, log: Lineage) -> None:
+    def check_leader(self, node: NodeId, epoch: Epoch, log: Lineage) -> None:
         """A node begins to lead `epoch`: what was committed before that epoch must be in its log.
 
         Only what was committed in lower epochs: one that wakes up late and leads an old epoch,
@@ -117,7 +117,7 @@ class CommittedLog:
             what = f"{node} leads epoch {epoch} without {before}: {log}"
             raise Violation("a leader holds what is committed", self._group, what)
 
-    def is_voted_for(
+    def check_vote(
         self, voter: NodeId, its_log: Lineage, candidate: NodeId, log: Lineage, epoch: Epoch
     ) -> None:
         """A vote is given: the candidate must have what is committed and wholly in the voter's log.
@@ -136,7 +136,7 @@ class CommittedLog:
         """What was called committed in lower epochs."""
         return next((p for e, p in reversed(self._first_in) if e < epoch), ORIGIN)
 
-    def is_kept(self, node: NodeId, epoch: Epoch, log: Lineage, to: Position) -> None:
+    def check_cut(self, node: NodeId, epoch: Epoch, log: Lineage, to: Position) -> None:
         """A node at `epoch` cuts its log: no entry that it held, and that was committed, may go.
 
         Not what was committed in higher epochs: one that does not know of those does what the

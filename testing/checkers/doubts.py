@@ -41,7 +41,7 @@ class Doubts:
     def __len__(self) -> int:
         return len(self._doubts)
 
-    def is_damaged(self, node: NodeId, logs: Iterable[Lineage]) -> None:
+    def loses_newest(self, node: NodeId, logs: Iterable[Lineage]) -> None:
         """The disk of this one has lost what it had last; these are all logs that there are."""
         existing: dict[Epoch, Offset] = {}
         for log in logs:
@@ -62,7 +62,7 @@ class Doubts:
             if doubt.newer_in is None and (end is None or position.offset > end):
                 doubt.newer_in = position.epoch
 
-    def is_sure(self, node: NodeId) -> None:
+    def becomes_sure(self, node: NodeId) -> None:
         """It takes itself for a replica that keeps its promises.
 
         Something that is newer than its loss has been committed by then, and its disk has a vote in

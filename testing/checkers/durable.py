@@ -21,7 +21,7 @@ class DurableLogs:
     def of(self, node: NodeId) -> Lineage:
         return self._logs.setdefault(node, Lineage())
 
-    def is_committed(
+    def check_committed(
         self,
         node: NodeId,
         config: Configuration,
@@ -45,7 +45,7 @@ class DurableLogs:
         """A leader begins an epoch, and these are to vote from then on."""
         self._configs[epoch] = config
 
-    def is_safe(self, node: NodeId, first: Configuration, position: Position) -> None:
+    def check_safe(self, node: NodeId, first: Configuration, position: Position) -> None:
         """A leader calls a position committed: no election may lose it, whoever dies now.
 
         That is, nobody who lacks it has a log that a majority would vote for (Raft's figure 8): of
@@ -61,7 +61,7 @@ class DurableLogs:
                 what = f"{node} commits {position}; {candidate} lacks it, and {voters} may elect it"
                 raise Violation("no election may lose what is committed", self._group, what)
 
-    def is_told_to_lead(self, leader: NodeId, successor: NodeId, last: Position) -> None:
+    def check_told_to_lead(self, leader: NodeId, successor: NodeId, last: Position) -> None:
         """A leader whose log ends there gives up the lead to another, who must have all of that on
         its disk: else it loses the election, and nobody leads meanwhile."""
         if not holds(self.of(successor), last):

@@ -57,7 +57,7 @@ class Elections:
         what = f"{node} asks for votes in epoch {epoch}, and is not wanted by who led {before}"
         require(is_wanted, "a live leader is followed only by whom it wants", self._group, what)
 
-    def is_at(self, node: NodeId, epoch: Epoch) -> None:
+    def runs_at(self, node: NodeId, epoch: Epoch) -> None:
         """The node's own epoch, at any time while it runs."""
         before = self._current.get(node, NO_EPOCH)
         if epoch < before:
@@ -103,7 +103,7 @@ class Elections:
         self._forgotten[node] = at
         self._current.pop(node, None)
 
-    def is_damaged(self, node: NodeId, kept: HardState) -> None:
+    def loses_newest(self, node: NodeId, kept: HardState) -> None:
         """The node's disk has lost newer epochs and votes. What binds it is not known here: who has
         won with the vote that was lost, or with another, leads alone."""
         self._durable[node] = kept.epoch

@@ -6,7 +6,7 @@ from tidemark.protocol.types import NodeId
 from tidemark.testing.checkers.violation import require
 
 
-def is_known(group: str, node: NodeId, newest: BatchHeader, known: Producer | None) -> None:
+def check_known(group: str, node: NodeId, newest: BatchHeader, known: Producer | None) -> None:
     """A leader that has a producer's newest committed batch knows of it, or of a later one.
 
     What was lost of the log's beginning does not matter: the producer may still be waiting for an

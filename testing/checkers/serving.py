@@ -10,7 +10,7 @@ HELD_SECONDS_MAX: Final = 1.25
 timers are late by."""
 
 
-def may_serve(group: str, node: NodeId, epoch: Epoch, committed: Position) -> None:
+def check_serves(group: str, node: NodeId, epoch: Epoch, committed: Position) -> None:
     """A leader serves only once something of its own epoch is committed.
 
     Until then it does not know how far its predecessors had committed.
@@ -20,20 +20,20 @@ def may_serve(group: str, node: NodeId, epoch: Epoch, committed: Position) -> No
         raise Violation("serves after its own epoch's commit", group, what)
 
 
-def watermark_is_in_log(group: str, node: NodeId, watermark: Offset, end: Offset) -> None:
+def check_watermark(group: str, node: NodeId, watermark: Offset, end: Offset) -> None:
     if watermark > end:
         what = f"{node} has a high watermark of {watermark} and a log end of {end}"
         raise Violation("the high watermark is in the log", group, what)
 
 
-def is_prefix(group: str, node: NodeId, log: Position, committed: Position) -> None:
+def check_observer(group: str, node: NodeId, log: Position, committed: Position) -> None:
     """What an observer has is committed."""
     if log > committed:
         what = f"{node} observes {log}, and {committed} is committed"
         raise Violation("an observer holds only what is committed", group, what)
 
 
-def goes_on_without(group: str, node: NodeId, lost: NodeId, successor: NodeId | None) -> None:
+def check_goes_on(group: str, node: NodeId, lost: NodeId, successor: NodeId | None) -> None:
     """A leader has lost another broker: it takes nothing while it hands over, and does not wait
     for one that it knows to be gone."""
     if successor == lost:
@@ -41,14 +41,14 @@ def goes_on_without(group: str, node: NodeId, lost: NodeId, successor: NodeId | 
         raise Violation("no hand-over waits for who is gone", group, what)
 
 
-def tells_who_leads(group: str, node: NodeId, leader: NodeId | None) -> None:
+def check_tells_leader(group: str, node: NodeId, leader: NodeId | None) -> None:
     """Writes are held at a replica that does not lead: only while it knows of nobody who does."""
     if leader is not None:
         what = f"{node} holds writes, and knows that {leader} leads"
         raise Violation("who waits is told who leads", group, what)
 
 
-def holds_no_longer(group: str, seconds: float) -> None:
+def check_held(group: str, seconds: float) -> None:
     """Writes are held while the lead goes elsewhere, and soon taken or sent on."""
     if seconds > HELD_SECONDS_MAX:
         what = f"they are held for {seconds:.3f} s"

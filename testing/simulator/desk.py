@@ -94,7 +94,7 @@ class Desk:
             is_undisturbed = held.disturbances == self._hosting.disturbances
             if replica is not None and replica.is_paused and replica.failure is None:
                 if is_undisturbed:
-                    serving.holds_no_longer(str(key.partition), self._hosting.now - held.since)
+                    serving.check_held(str(key.partition), self._hosting.now - held.since)
                 continue
             del self._held[key]
             for client, request in held.requests:

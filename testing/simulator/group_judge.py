@@ -100,7 +100,7 @@ class GroupJudge(Generic[R]):
     def _looks_sure(self, node: NodeId, replica: R) -> None:
         if replica.group.is_clean:
             self._returned.discard(node)
-            self._in_doubt.is_sure(node)
+            self._in_doubt.becomes_sure(node)
 
     def starts(self, node: NodeId, replica: R, hard_state: HardState) -> None:
         """A process has opened its replica."""
@@ -137,15 +137,15 @@ class GroupJudge(Generic[R]):
         """Whether somebody's disk has lost what it promised, and has not got over it."""
         return bool(self._in_doubt)
 
-    def is_damaged(self, node: NodeId, kept: HardState) -> None:
+    def loses_newest(self, node: NodeId, kept: HardState) -> None:
         """Its disk has lost what it had last, epochs and votes too."""
         logs = [
             *map(lineage_of, self._replicas.values()),
             *map(self.durable_logs.of, self._replicas),
         ]
         self.gives_up(node)
-        self._in_doubt.is_damaged(node, logs)
-        self.elections.is_damaged(node, kept)
+        self._in_doubt.loses_newest(node, logs)
+        self.elections.loses_newest(node, kept)
 
     @property
     def has_unclean(self) -> bool:
@@ -170,7 +170,7 @@ class GroupJudge(Generic[R]):
         if self.is_journaled:
             # The core's own table is cut already; the disk's is what will be.
             log = self.durable_logs.of(node)
-            self.committed.is_kept(node, self.epoch_of(node), log, to)
+            self.committed.check_cut(node, self.epoch_of(node), log, to)
 
     def says(self, node: NodeId, to: NodeId, message: Message) -> None:
         """A message leaves a node."""
@@ -199,16 +199,16 @@ class GroupJudge(Generic[R]):
     def changed(self, node: NodeId, replica: R) -> None:
         """At the end of a turn in which something about a replica has changed."""
         committed = replica.committed
-        self.elections.is_at(node, replica.epoch)
+        self.elections.runs_at(node, replica.epoch)
         self._in_doubt.commits(committed)
-        serving.watermark_is_in_log(self.name, node, committed.offset, replica.log_end)
+        serving.check_watermark(self.name, node, committed.offset, replica.log_end)
         is_readable = not self.may_have_lost and node not in self.rotten
         if committed > self.committed.told(node) and is_readable:
             self._commits(node, replica)
         if replica.is_leader:
             self.elections.leads(node, replica.epoch)
         if replica.is_serving:
-            serving.may_serve(self.name, node, replica.epoch, committed)
+            serving.check_serves(self.name, node, replica.epoch, committed)
         self._looks_sure(node, replica)  # what it commits in the turn in which it gets sure counts
 
     def leads(self, node: NodeId, replica: R) -> None:
@@ -217,7 +217,7 @@ class GroupJudge(Generic[R]):
         self.durable_logs.opens(replica.epoch, replica.group.config)
         if self.may_have_lost:
             return
-        self.committed.is_held_by_leader(node, replica.epoch, lineage_of(replica))
+        self.committed.check_leader(node, replica.epoch, lineage_of(replica))
 
     def believes(self, node: NodeId, replica: R) -> None:
         """Something has happened to a replica: does it still take things for what they are?"""
@@ -230,18 +230,18 @@ class GroupJudge(Generic[R]):
                 self.unclean.discard(node)
             return
         logs = self.durable_logs
-        beliefs.is_in_log(self.name, node, group.durable, group.shape)
-        beliefs.is_durable(self.name, node, group.durable, logs.of(node))
+        beliefs.check_in_log(self.name, node, group.durable, group.shape)
+        beliefs.check_durable(self.name, node, group.durable, logs.of(node))
         if not replica.is_leader:
             return
         for progress in group.progress():
             follower, match = progress.node, progress.match
-            beliefs.is_ahead(self.name, node, follower, match, progress.next)
+            beliefs.check_next(self.name, node, follower, match, progress.next)
             # One that has gone on to a later epoch may have cut it.
             if follower in self._gone or follower in self._returned:
                 continue
             if self.elections.durable_epoch(follower) <= group.epoch:
-                beliefs.is_matched(self.name, node, follower, match, logs.of(follower))
+                beliefs.check_match(self.name, node, follower, match, logs.of(follower))
 
     def _votes_for(self, node: NodeId, candidate: NodeId, epoch: Epoch) -> None:
         voter, voted = self._replicas[node], self._replicas.get(candidate)
@@ -250,7 +250,7 @@ class GroupJudge(Generic[R]):
             return
         if voted.epoch == epoch:
             logs = lineage_of(voter), lineage_of(voted)
-            self.committed.is_voted_for(node, logs[0], candidate, logs[1], epoch)
+            self.committed.check_vote(node, logs[0], candidate, logs[1], epoch)
 
     def _commits(self, node: NodeId, replica: R) -> None:
         committed = replica.committed
@@ -260,9 +260,9 @@ class GroupJudge(Generic[R]):
                 self._voters, self._voters_epoch = config, committed.epoch
             if self.is_journaled:
                 damaged = self._in_doubt
-                self.durable_logs.is_committed(node, config, committed, damaged=damaged)
+                self.durable_logs.check_committed(node, config, committed, damaged=damaged)
             if self.is_journaled and not (self._in_doubt or self._gone or self._returned):
-                self.durable_logs.is_safe(node, self._first_voters, committed)
+                self.durable_logs.check_safe(node, self._first_voters, committed)
         told = self.committed.told(node)
         self.committed.advances(
             node,

@@ -92,7 +92,7 @@ def _judge_damage(broker: Broker, report: RedoReport) -> None:
     broker.has_rot = False
     stored = broker.state.partition_states()
     for key in sorted(report.damaged):
-        broker.world.watch.groups[key].is_damaged(broker.node_id, stored[key].hard_state)
+        broker.world.watch.groups[key].loses_newest(broker.node_id, stored[key].hard_state)
         broker.world.coverage.counts["replicas damaged"] += 1
 
 

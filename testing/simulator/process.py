@@ -184,7 +184,7 @@ class Process:
     def turn(self) -> None:
         """What has come of the event: look at it, write it, send it, answer it."""
         self._turn()
-        while self.is_alive and self.transactions is not None and self.transactions.has_more():
+        while self.is_alive and self.transactions is not None and self.transactions.take_more():
             self._turn()
 
     def _turn(self) -> None:
@@ -232,7 +232,7 @@ class Process:
             for key, replica in self.replicas.items():
                 # One that is paused for a change of its voters is looked at in a while.
                 if key in node.moves and replica.is_paused and not replica.is_leader:
-                    serving.tells_who_leads(replica.name, self.broker.node_id, replica.leader)
+                    serving.check_tells_leader(replica.name, self.broker.node_id, replica.leader)
                 phase = node.moves.phase(key)
                 if phase is not None and phase is not self._move_phases.get(key):
                     self.moment(PHASE_OF_A_MOVE[phase])

@@ -63,7 +63,7 @@ class GroupWatch(GroupJudge[GroupReplica]):
         if node in self._observers:
             # First: by its own word it is all committed.
             committed = max(self.committed.last, self._said_rotten)
-            serving.is_prefix(self.name, node, replica.group.shape.last, committed)
+            serving.check_observer(self.name, node, replica.group.shape.last, committed)
         super().changed(node, replica)
 
     def leads(self, node: NodeId, replica: GroupReplica) -> None:
@@ -73,7 +73,7 @@ class GroupWatch(GroupJudge[GroupReplica]):
         log, known = lineage_of(replica), dict(replica.producers.producers)
         for producer_id, newest in self.committed.newest.items():
             if log.contains(Position(newest.partition_leader_epoch, newest.next_offset)):
-                producers.is_known(self.name, node, newest, known.get(producer_id))
+                producers.check_known(self.name, node, newest, known.get(producer_id))
 
     def has_failed(self, replica: GroupReplica) -> bool:
         return replica.failure is not None
@@ -131,7 +131,7 @@ class Watch:
     def reads(self, key: PartitionKey, headers: Iterable[BatchHeader]) -> None:
         """Someone was given these batches."""
         if not self.may_have_lost(key):
-            self.groups[key].committed.is_read(headers)
+            self.groups[key].committed.check_read(headers)
 
     def written(self, node: NodeId, records: Iterable[JournalRecord]) -> None:
         of_groups: defaultdict[PartitionKey, list[JournalRecord]] = defaultdict(list)

@@ -70,7 +70,7 @@ def _go_up_and_back(monkeypatch: pytest.MonkeyPatch) -> None:
         begun[self] += 1
         return begun[self] <= len(self.members)
 
-    monkeypatch.setattr(Rollout, "is_next_of_consumer_protocol", is_one_of_the_first)
+    monkeypatch.setattr(Rollout, "begin_next", is_one_of_the_first)
 
 
 def test_a_group_that_does_not_come_to_rest_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -184,9 +184,9 @@ def _has_none(_group: str) -> bool:
 
 
 def test_a_former_coordinator_may_know_nothing_of_a_member() -> None:
-    Holdings({}, lambda _: True, is_judged=True).is_out("g", "one", granted=1.0, now=1.2)
+    Holdings({}, lambda _: True, is_judged=True).check_out("g", "one", granted=1.0, now=1.2)
     with pytest.raises(Violation, match="who is heard stays a member"):
-        Holdings({}, _has_none, is_judged=True).is_out("g", "one", granted=1.0, now=1.2)
+        Holdings({}, _has_none, is_judged=True).check_out("g", "one", granted=1.0, now=1.2)
 
 
 def test_some_runs_are_of_members_that_change_their_protocol() -> None:

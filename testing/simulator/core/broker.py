@@ -98,7 +98,7 @@ class CoreBroker:
             self.disk.apply(write)
         self.save()
         self.is_clean, self.in_doubt = False, True
-        judge.is_damaged(self.node_id, self.disk.hard_state)
+        judge.loses_newest(self.node_id, self.disk.hard_state)
         self._note(f"has lost its journal's end, back to {self.disk.shape().last}")
         return True
 

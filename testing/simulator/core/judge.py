@@ -36,7 +36,7 @@ class CoreJudge(GroupJudge["CoreProcess"]):
         has_lost = to in self._gone or to in self._returned or to in self._in_doubt
         if self.is_journaled and not has_lost and self.elections.durable_epoch(to) <= epoch:
             last = lineage_of(self._replicas[node]).last
-            self.durable_logs.is_told_to_lead(node, to, last)
+            self.durable_logs.check_told_to_lead(node, to, last)
 
     def synced(self, node: NodeId, write: Write) -> None:
         """A write has reached the node's disk."""

@@ -222,7 +222,7 @@ class CoreProcess:
         if self.is_leader and node in self.group.config.members:
             self.group.check_quorum()
         self.turn()
-        serving.goes_on_without(self.name, self.node_id, node, self.group.successor)
+        serving.check_goes_on(self.name, self.node_id, node, self.group.successor)
 
     def operate(self, event: Callable[[Group], None]) -> None:
         self.tell(event)

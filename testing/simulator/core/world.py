@@ -241,7 +241,7 @@ class CoreWorld:
         now = self.queue.now
         if process.is_paused and process.awake.is_awake:
             held_seconds = process.awake.seconds - process.paused_since
-            serving.holds_no_longer(process.name, held_seconds)
+            serving.check_held(process.name, held_seconds)
         group = process.group
         if not process.is_leader or group.config.agreed(process.is_alive):
             process.heard_majority_at = now

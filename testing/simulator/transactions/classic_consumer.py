@@ -72,7 +72,7 @@ class ClassicConsumer(Member):
     async def join(self) -> Sequence[TopicPartition]:
         """What it may read by now. It joins if it has to, and says that it lives if not."""
         if not self._has_to_join:
-            await self.is_current()
+            await self.heartbeat()
             return self.reads
         if self._slow_to_join and self._talker.rng.random() < self._slow_to_join:
             await self._talker.sleep(self._talker.rng.random() * _SLOW_SECONDS_MAX)
@@ -96,7 +96,7 @@ class ClassicConsumer(Member):
             self._joins_at = self.now
         return await super()._sync(joined)
 
-    async def is_current(self) -> bool:
+    async def heartbeat(self) -> bool:
         """Say that it lives; false: it has to join anew."""
         if self._has_to_join:
             return False
@@ -106,12 +106,12 @@ class ClassicConsumer(Member):
             self._take(self.reads, asked)
             self._granted_at = asked
         elif answer.error in _LOST:
-            self._holdings.is_out(self.group_id, id, granted=self._granted_at, now=self.now)
+            self._holdings.check_out(self.group_id, id, granted=self._granted_at, now=self.now)
         elif not answer.error.retriable:
             self._has_to_join = True
         return not self._has_to_join
 
-    async def is_asked_to_join(self) -> bool:
+    async def ask_whether_to_join(self) -> bool:
         """Say that it lives, and do no more, whatever there is to do."""
         return (await self._beat()).error is ErrorCode.REBALANCE_IN_PROGRESS
 

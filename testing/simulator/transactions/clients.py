@@ -129,7 +129,7 @@ class Transformer:
         if assigned is None:
             return
         cursors: dict[TopicPartition, Cursor] = {}
-        while not self._play.is_stopped and (self._assigned or await self._member.is_current()):
+        while not self._play.is_stopped and (self._assigned or await self._member.heartbeat()):
             for partition in assigned:
                 if partition not in cursors:
                     offset = await self._member.position(partition)
@@ -189,7 +189,7 @@ class Counter:
     async def _take_part(self) -> None:
         assigned = await self._member.join()
         cursors: dict[TopicPartition, Cursor] = {}
-        while assigned and not self._play.is_stopped and await self._member.is_current():
+        while assigned and not self._play.is_stopped and await self._member.heartbeat():
             for partition in assigned:
                 if partition not in cursors:
                     offset = await self._member.position(partition)

@@ -68,7 +68,7 @@ class ConsumerMember(Member):
         self._take(self._told)
         return self.reads
 
-    async def is_current(self) -> bool:
+    async def heartbeat(self) -> bool:
         """Say that it lives; false: it is to read something else, or nothing."""
         answer = await self._beat()
         is_heard = answer.error is ErrorCode.NONE or answer.error.retriable
@@ -94,9 +94,9 @@ class ConsumerMember(Member):
 
     def _take(self, told: tuple[TopicPartition, ...]) -> None:
         self.reads = told
-        self._holds(self._heard_at)
+        self._note_reads(self._heard_at)
 
-    def _holds(self, asked: float) -> None:
+    def _note_reads(self, asked: float) -> None:
         self._holdings.now(self.group_id, self.id, self.reads, asked=asked, now=self.now)
 
     async def _beat(self) -> Answered:
@@ -119,7 +119,7 @@ class ConsumerMember(Member):
         self._is_heard = answer.error is ErrorCode.NONE
         if answer.error is ErrorCode.UNKNOWN_MEMBER_ID and self.generation > JOINING_EPOCH:
             out_of, granted = self.group_id, self._stays_since
-            self._holdings.is_out(out_of, self.id, granted=granted, now=self.now)
+            self._holdings.check_out(out_of, self.id, granted=granted, now=self.now)
         if answer.error in _FENCED:
             self.generation, self._told = JOINING_EPOCH, ()
             self._take(())
@@ -133,7 +133,7 @@ class ConsumerMember(Member):
                     if TopicIdPartition(key.topic_id, key.partition) in said.assignment
                 )
             self._stays(asked)
-            self._holds(asked)
+            self._note_reads(asked)
         return answer
 
     def _stays(self, asked: float) -> None:

@@ -87,8 +87,8 @@ class TransactionDesk:
             if change.committed and replica.is_serving:
                 self._play.judge.committed(replica)
 
-    def has_more(self) -> bool:
-        """Whether something was appended since this was last asked."""
+    def take_more(self) -> bool:
+        """Whether something was appended since this was last called."""
         driver = self.coordinators.services.driver
         is_touched, driver.is_touched = driver.is_touched, False
         return is_touched
@@ -243,7 +243,7 @@ class TransactionDesk:
             end_offset=replica.end_for(body.isolation),
             aborted=tuple((over.producer_id, over.first_offset) for over in aborted),
         )
-        self._play.judge.is_read(replica, body, found)
+        self._play.judge.check_read(replica, body, found)
         return found
 
 

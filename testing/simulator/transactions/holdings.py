@@ -53,7 +53,7 @@ class Holdings:
         """How often its heartbeats were granted, whether it has heard that or not."""
         return self._granted[group, member]
 
-    def is_out(self, group: str, member: str, *, granted: float, now: float) -> None:
+    def check_out(self, group: str, member: str, *, granted: float, now: float) -> None:
         """A member hears that it is none, or not of that generation.
 
         Raises `Violation` if a request of it, from `granted`, was granted just before. Not where

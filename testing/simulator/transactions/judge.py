@@ -117,7 +117,7 @@ class TransactionJudge:
         known = self._partitions.get(key)
         return set() if known is None else known.committed_values
 
-    def is_read(self, replica: Replica, read: Read, found: Found) -> None:
+    def check_read(self, replica: Replica, read: Read, found: Found) -> None:
         """A consumer is about to be given that."""
         if read.isolation != READ_COMMITTED:
             return
@@ -131,10 +131,10 @@ class TransactionJudge:
             replica.name,
             what,
         )
-        self._is_told(known, replica.name, read, found)
+        self._check_told(known, replica.name, read, found)
 
     @staticmethod
-    def _is_told(known: CommittedTransactions, name: str, read: Read, found: Found) -> None:
+    def _check_told(known: CommittedTransactions, name: str, read: Read, found: Found) -> None:
         headers = [header for _, header in iter_headers(found.records)]
         if not headers:
             return

@@ -109,7 +109,7 @@ class Member:
         if error is ErrorCode.UNKNOWN_MEMBER_ID:
             self.id = UNKNOWN_MEMBER
 
-    async def is_current(self) -> bool:
+    async def heartbeat(self) -> bool:
         """Say that it lives; false: it has to join anew."""
         answer = await self._beat()
         # Without an answer it goes on, and is mistaken perhaps: that is for others to notice.

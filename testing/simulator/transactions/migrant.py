@@ -67,8 +67,9 @@ class Rollout:
         """Whether the next one is to come at once, and is of the consumer protocol."""
         self.members: list[Migrant] = []
 
-    def is_next_of_consumer_protocol(self) -> bool:
-        """All of one, then all of the other, but for some that were forgotten."""
+    def begin_next(self) -> bool:
+        """Whether it is of the consumer protocol: all of one, then all of the other, but for some
+        that were forgotten."""
         if self.is_hastened:
             self.is_hastened = False
             return True
@@ -86,7 +87,7 @@ class Rollout:
         self._settling += 1
         self._settling_since = now
 
-    def hangs(self, member: Migrant) -> bool:
+    def leave_hanging(self, member: Migrant) -> bool:
         """Whether this is the one that goes on reading, and joins no more. Somebody else comes late
         then, so that the group has to do without it."""
         process = member.process
@@ -95,7 +96,7 @@ class Rollout:
             self._hanging = member
         return self._hanging is member
 
-    def is_back(self) -> None:
+    def comes_back(self) -> None:
         """Whoever was out joins like anybody."""
         self._hanging = None
 
@@ -104,7 +105,7 @@ class Rollout:
         is_last = self._settling == len(self.members) - 1
         return is_last and self._hanging not in (None, member)
 
-    def is_settled(self, now: float) -> bool:
+    def look_whether_settled(self, now: float) -> bool:
         """Whether the members read everything, each its part, and know of nothing left to do.
 
         Raises `Violation` if that takes too long, from when there is a coordinator to be asked.
@@ -166,11 +167,11 @@ class Migrant(Member):
     async def join(self) -> Sequence[TopicPartition] | None:
         return await self.process.join()
 
-    async def is_current(self) -> bool:
+    async def heartbeat(self) -> bool:
         if self._is_replaced and (self.now >= self._until or self._rollout.is_hastened):
             await self._replace()
             return False
-        return await self.process.is_current()
+        return await self.process.heartbeat()
 
     def commit(self, partition: TopicPartition, offset: Offset) -> Commit:
         return self.process.commit(partition, offset)
@@ -180,13 +181,13 @@ class Migrant(Member):
         self._is_replaced = False
         if isinstance(self.process, ClassicConsumer):
             self.process.hurries()
-        is_hanging = self._rollout.hangs(self)
+        is_hanging = self._rollout.leave_hanging(self)
         if self._rollout.is_late(self):
             await self._replace()
         self._rollout.begins_to_settle(self.now)
         if is_hanging:
             await self._hang()
-        while not self._rollout.is_settled(self.now):
+        while not self._rollout.look_whether_settled(self.now):
             await self.process.join()
             await self._talker.sleep(_LOOK_SECONDS)
 
@@ -197,21 +198,21 @@ class Migrant(Member):
         """
         process, asked_since = self.process, self.now
         assert isinstance(process, ClassicConsumer)
-        while process.is_settled and not self._rollout.is_settled(self.now):
-            if not await process.is_asked_to_join():
+        while process.is_settled and not self._rollout.look_whether_settled(self.now):
+            if not await process.ask_whether_to_join():
                 asked_since = self.now
             elif self.now - asked_since > _ROUND_SECONDS_MAX:
                 what = f"{process.id} is asked to join since {asked_since:.3f}"
                 raise Violation("who does not join in time is out", self.group_id, what)
             await self._talker.sleep(_LOOK_SECONDS)
-        self._rollout.is_back()
+        self._rollout.comes_back()
 
     async def _replace(self) -> None:
         if self._talker.rng.random() < _LEAVES:
             await self.process.leave()
         else:
             self.process.vanish()
-        is_of_consumer_protocol = self._rollout.is_next_of_consumer_protocol()
+        is_of_consumer_protocol = self._rollout.begin_next()
         if not is_of_consumer_protocol and self._starts_late():
             await self._talker.sleep(self._talker.rng.random() * _STARTS_SECONDS_MAX)
         self.process = self._begin(is_of_consumer_protocol=is_of_consumer_protocol)

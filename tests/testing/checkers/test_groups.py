@@ -71,10 +71,10 @@ def test_two_nodes_that_lead_one_epoch() -> None:
 
 def test_a_node_whose_epoch_goes_back() -> None:
     elections = Elections("g")
-    elections.is_at(ANN, Epoch(2))
-    elections.is_at(BEN, Epoch(1))
+    elections.runs_at(ANN, Epoch(2))
+    elections.runs_at(BEN, Epoch(1))
     with breaks("epochs never go back"):
-        elections.is_at(ANN, Epoch(1))
+        elections.runs_at(ANN, Epoch(1))
 
 
 def test_a_disk_whose_epoch_goes_back() -> None:
@@ -120,10 +120,10 @@ def test_an_epoch_that_is_said_before_it_is_durable() -> None:
 
 def test_a_node_that_comes_back_without_its_vote() -> None:
     elections = Elections("g")
-    elections.is_at(ANN, Epoch(5))
+    elections.runs_at(ANN, Epoch(5))
     elections.durable(ANN, state(4, BEN))
     elections.restarts(ANN, state(4, BEN))
-    elections.is_at(ANN, Epoch(4))
+    elections.runs_at(ANN, Epoch(4))
     with breaks("a vote survives"):
         elections.restarts(ANN, state(4))
     with breaks("durable epochs never go back"):
@@ -187,31 +187,31 @@ def test_a_producers_batch_that_is_in_twice() -> None:
 def test_a_read_of_what_is_not_committed() -> None:
     log = CommittedLog("g")
     advance(log, ANN, at(0, 2), batch(0, 2, epoch=0, crc=1))
-    log.is_read([batch(0, 2, epoch=0, crc=1)])
+    log.check_read([batch(0, 2, epoch=0, crc=1)])
     with breaks("only what is committed is read"):
-        log.is_read([batch(2, 2, epoch=0)])
+        log.check_read([batch(2, 2, epoch=0)])
     with breaks("only what is committed is read"):
-        log.is_read([batch(0, 2, epoch=0, crc=2)])
+        log.check_read([batch(0, 2, epoch=0, crc=2)])
 
 
 def test_a_leader_without_what_was_committed_before_its_epoch() -> None:
     log = CommittedLog("g")
     advance(log, ANN, at(1, 2), batch(0, 2, epoch=1), starts=(at(1, 0),))
     without = Lineage([at(0, 0)], Offset(9))
-    log.is_held_by_leader(BEN, Epoch(2), Lineage([at(1, 0)], Offset(2)))
-    log.is_held_by_leader(BEN, Epoch(1), without)  # It has woken up late.
+    log.check_leader(BEN, Epoch(2), Lineage([at(1, 0)], Offset(2)))
+    log.check_leader(BEN, Epoch(1), without)  # It has woken up late.
     with breaks("a leader holds what is committed"):
-        log.is_held_by_leader(BEN, Epoch(2), without)
+        log.check_leader(BEN, Epoch(2), without)
 
 
 def test_a_cut_into_what_is_committed() -> None:
     log = CommittedLog("g")
     advance(log, ANN, at(0, 2), batch(0, 2, epoch=0))
-    log.is_kept(BEN, Epoch(0), Lineage([at(0, 0)], Offset(3)), at(0, 2))
+    log.check_cut(BEN, Epoch(0), Lineage([at(0, 0)], Offset(3)), at(0, 2))
     others = Lineage([at(0, 0), at(1, 1)], Offset(3))
-    log.is_kept(BEN, Epoch(1), others, at(0, 1))
+    log.check_cut(BEN, Epoch(1), others, at(0, 1))
     with breaks("no committed entry is cut off"):
-        log.is_kept(BEN, Epoch(0), Lineage([at(0, 0)], Offset(3)), at(0, 1))
+        log.check_cut(BEN, Epoch(0), Lineage([at(0, 0)], Offset(3)), at(0, 1))
 
 
 def test_a_cut_by_one_that_does_not_know_of_the_epoch_in_which_it_was_committed() -> None:
@@ -219,11 +219,11 @@ def test_a_cut_by_one_that_does_not_know_of_the_epoch_in_which_it_was_committed(
     advance(log, ANN, at(0, 2), batch(0, 2, epoch=0), starts=starts)
     advance(log, ANN, at(3, 2), starts=starts)
     late = Lineage([at(0, 0), at(1, 2)], Offset(2))
-    log.is_kept(BEN, Epoch(2), late, at(0, 2))  # The leader of epoch 2 has never had epoch 1.
+    log.check_cut(BEN, Epoch(2), late, at(0, 2))  # The leader of epoch 2 has never had epoch 1.
     with breaks("no committed entry is cut off"):
-        log.is_kept(BEN, Epoch(2), late, at(0, 1))
+        log.check_cut(BEN, Epoch(2), late, at(0, 1))
     with breaks("no committed entry is cut off"):
-        log.is_kept(BEN, Epoch(3), late, at(0, 2))
+        log.check_cut(BEN, Epoch(3), late, at(0, 2))
 
 
 # What is on disks
@@ -234,9 +234,9 @@ def test_a_commit_that_only_a_minority_has_on_disk() -> None:
     for node in (ANN, BEN):
         logs.of(node).begin(at(0, 0))
     logs.of(ANN).extend(at(0, 5))
-    logs.is_committed(ANN, config, at(0, 0))
+    logs.check_committed(ANN, config, at(0, 0))
     with breaks("a majority has on disk what is committed"):
-        logs.is_committed(ANN, config, at(0, 5))
+        logs.check_committed(ANN, config, at(0, 5))
 
 
 def test_a_commit_needs_a_majority_on_both_sides_of_a_joint_configuration() -> None:
@@ -244,9 +244,9 @@ def test_a_commit_needs_a_majority_on_both_sides_of_a_joint_configuration() -> N
     for node in (ANN, BEN):
         logs.of(node).begin(at(0, 0))
     with breaks("a majority has on disk what is committed"):
-        logs.is_committed(ANN, config, at(0, 0))
+        logs.check_committed(ANN, config, at(0, 0))
     logs.of(CAT).begin(at(0, 0))
-    logs.is_committed(ANN, config, at(0, 0))
+    logs.check_committed(ANN, config, at(0, 0))
 
 
 def test_an_acknowledgement_of_what_is_not_on_disk() -> None:
@@ -278,21 +278,21 @@ def test_a_node_that_comes_back_without_what_was_on_its_disk() -> None:
 
 
 def test_a_leader_that_serves_too_early() -> None:
-    serving.may_serve("g", ANN, Epoch(2), at(2, 5))
+    serving.check_serves("g", ANN, Epoch(2), at(2, 5))
     with breaks("serves after its own epoch's commit"):
-        serving.may_serve("g", ANN, Epoch(2), at(1, 5))
+        serving.check_serves("g", ANN, Epoch(2), at(1, 5))
 
 
 def test_a_high_watermark_beyond_the_log() -> None:
-    serving.watermark_is_in_log("g", ANN, Offset(5), Offset(5))
+    serving.check_watermark("g", ANN, Offset(5), Offset(5))
     with breaks("the high watermark is in the log"):
-        serving.watermark_is_in_log("g", ANN, Offset(6), Offset(5))
+        serving.check_watermark("g", ANN, Offset(6), Offset(5))
 
 
 def test_an_observer_that_is_ahead() -> None:
-    serving.is_prefix("g", ANN, at(1, 5), at(1, 5))
+    serving.check_observer("g", ANN, at(1, 5), at(1, 5))
     with breaks("an observer holds only what is committed"):
-        serving.is_prefix("g", ANN, at(1, 6), at(1, 5))
+        serving.check_observer("g", ANN, at(1, 6), at(1, 5))
 
 
 def test_a_queue_that_grows_without_an_end() -> None:

@@ -28,16 +28,16 @@ def test_who_asks_past_a_leader_that_does_not_want_it() -> None:
 
 
 def test_a_leader_that_waits_for_who_is_gone() -> None:
-    serving.goes_on_without("g", ANN, BEN, None)
-    serving.goes_on_without("g", ANN, BEN, CAT)
+    serving.check_goes_on("g", ANN, BEN, None)
+    serving.check_goes_on("g", ANN, BEN, CAT)
     with breaks("no hand-over waits for who is gone"):
-        serving.goes_on_without("g", ANN, BEN, BEN)
+        serving.check_goes_on("g", ANN, BEN, BEN)
 
 
 def test_writes_that_are_held_though_it_is_known_who_leads() -> None:
-    serving.tells_who_leads("g", ANN, None)
+    serving.check_tells_leader("g", ANN, None)
     with breaks("who waits is told who leads"):
-        serving.tells_who_leads("g", ANN, BEN)
+        serving.check_tells_leader("g", ANN, BEN)
 
 
 def known(next_sequence: int, *, epoch: int = 0) -> Producer:
@@ -49,17 +49,17 @@ def known(next_sequence: int, *, epoch: int = 0) -> Producer:
 def test_a_leader_that_knows_less_of_a_producer_than_its_log_has_had() -> None:
     newest = batch(10, 3, epoch=1, sequence=4)
     for fine in (known(7), known(20), known(0, epoch=1)):
-        producers.is_known("g", ANN, newest, fine)
+        producers.check_known("g", ANN, newest, fine)
     for less in (None, known(6), known(0)):
         with breaks("a leader knows what producers have sent"):
-            producers.is_known("g", ANN, newest, less)
+            producers.check_known("g", ANN, newest, less)
 
 
 def test_sequences_that_begin_anew_are_behind_the_last_one() -> None:
     newest = batch(10, 1, epoch=1, sequence=SEQUENCE_MASK)
-    producers.is_known("g", ANN, newest, known(0))
+    producers.check_known("g", ANN, newest, known(0))
     with breaks("a leader knows what producers have sent"):
-        producers.is_known("g", ANN, newest, known(SEQUENCE_MASK))
+        producers.check_known("g", ANN, newest, known(SEQUENCE_MASK))
 
 
 def test_the_newest_batch_of_a_producer_is_the_one_that_lies_last() -> None:

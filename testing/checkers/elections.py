@@ -46,6 +46,10 @@ class Elections:
         """Whether the leader of that epoch has wanted the node to lead the next one."""
         return (node, epoch) in self._told_to_lead
 
+    def is_anybody_told_to_lead(self, epoch: Epoch) -> bool:
+        """Whether the leader of that epoch has wanted another to lead the next one."""
+        return any(told == epoch for _, told in self._told_to_lead)
+
     def asks_past_a_leader(self, node: NodeId, epoch: Epoch) -> None:
         """The node asks for votes that are given though a leader lives.
 

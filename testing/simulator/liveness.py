@@ -41,6 +41,7 @@ def finish(world: World) -> None:
     if world.play is not None:
         world.play.stop()
     wait_converged(world, core)
+    _wait_for_late_successors(world, core)
     peaceful = _peaceful(world, core)
     for node in half_cut:
         mend_half(world, node)
@@ -60,6 +61,16 @@ def finish(world: World) -> None:
     for anomaly in check(world.history):
         if anomaly.partition not in lost:
             raise Violation(anomaly.kind, str(anomaly.partition), anomaly.what)
+
+
+def _wait_for_late_successors(world: World, core: list[NodeId]) -> None:
+    """What was sent before may come late, and whoever reads then that it is to lead stands, be the
+    hand-over long given up."""
+    elections = (world.watch.groups[group.key].elections for group in world.groups)
+    if any(each.is_anybody_told_to_lead(each.epoch_max) for each in elections):
+        late_until = max(world.queue.now, world.network.late_until)
+        world.queue.run_until(late_until + _quiet_seconds(world))
+        wait_converged(world, core)
 
 
 def _judge_bytes(world: World) -> None:

@@ -72,6 +72,8 @@ class Network:
     weather: Weather
     """Of links between brokers."""
     client_weather: Weather
+    late_until: float = 0.0
+    """When the last of what was sent before it was calm arrives."""
     counts: Counts = field(default_factory=Counts)
     _links: dict[tuple[End, End], _Link] = field(default_factory=dict)
     _cuts: int = 0
@@ -146,6 +148,7 @@ class Network:
         self.weather = Weather(in_order=True)
         self.client_weather = self.weather  # of clients too that come only now
         for link in self._links.values():
+            self.late_until = max(self.late_until, link.last_arrival)
             link.weather = self.weather
             link.cuts, link.clogged_until = 0, 0.0
             # They are made anew: nothing waits behind what is still late of the old ones.
@@ -161,7 +164,8 @@ class Network:
             time = link.clogged_until
         if weather.in_order:
             time = max(time, link.last_arrival)
-        link.last_arrival = time
+        if time > link.last_arrival:
+            link.last_arrival = time
         link.in_flight += 1
         self.queue.at(time, self._arrive, link, message)
 

@@ -114,6 +114,32 @@ def _tell_another(world: World) -> None:
     leader.tell(group.key, lambda core: core.hand_over(heir))
 
 
+def test_one_that_hears_late_that_it_is_to_lead_stands_before_all_has_to_be_well(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """When the leader has given it up, and all that was to be done is done."""
+    epochs = list[Epoch]()
+
+    def tell_late(world: World) -> tuple[list[NodeId], list[NodeId]]:
+        (group,) = world.groups
+        leader = world.leader(group)
+        assert leader is not None
+        heir = next(node for node in world.nodes if node != leader.node_id)
+        world.network.clog(leader.node_id, heir, world.queue.now + 3)
+        leader.tell(group.key, lambda core: core.hand_over(heir))
+        return list(world.nodes), []
+
+    def converges(world: World, core: list[NodeId]) -> None:
+        wait_converged(world, core)
+        epochs.append(world.watch.groups[world.groups[0].key].elections.epoch_max)
+
+    monkeypatch.setattr(liveness, "choose_core", tell_late)
+    monkeypatch.setattr(liveness, "wait_converged", converges)
+    assert broken() is None
+    before, after = epochs
+    assert after > before
+
+
 def test_a_reader_that_does_not_come_to_an_end(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Consumer, "is_at_the_end", False)
     assert broken() == "everything can be read"

@@ -108,6 +108,7 @@ QUESTIONS: Final[dict[str, Question]] = {
     "idle": Question(measure=_asks("idle"), minutes=3.0),
     "latency": Question(measure=_asks("latency"), minutes=1.0),
     "idempotence": Question(measure=_asks("idempotence"), minutes=4.5),
+    "transactions": Question(measure=_asks("transactions"), minutes=2.5),
     "columns": Question(measure=_columns, minutes=0.2),
     "observers": Question(measure=_asks("observers"), minutes=0.5),
     "rebalance": Question(measure=_asks("rebalance"), minutes=0.8),

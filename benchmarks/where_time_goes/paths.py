@@ -25,6 +25,7 @@ from benchmarks.raw_client import (
     produce_load,
     produce_load_of,
 )
+from benchmarks.transacting import one_by_one, transactional
 from tidemark.protocol.records.header import read_header
 from tidemark.testing.process import BrokerProcess
 from tidemark.testing.process_cluster import open_process_cluster
@@ -34,6 +35,7 @@ _RETENTION_BYTES: Final = 1 << 30
 _TOPIC: Final = "profiled"
 _PARTITIONS: Final = 256
 _LARGE_BYTES: Final = 1_000_000
+_TRANSACTIONS: Final = 500
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -106,6 +108,19 @@ def _fetch(directory: Path) -> Iterator[Profiled]:
         )
 
 
+@contextmanager
+def _transactions(directory: Path) -> Iterator[Profiled]:
+    with open_process_cluster(directory, count=1) as cluster:
+        _topic(cluster.brokers, 1, "commit")
+        producer = transactional(cluster.bootstrap, _TOPIC)
+        yield Profiled(
+            unit="transaction",
+            units=_TRANSACTIONS,
+            run=lambda: _done(one_by_one(producer, _TOPIC, 1, _TRANSACTIONS)),
+            brokers={"leader": cluster.brokers[1]},
+        )
+
+
 def _done(load: object) -> None:
     """A load's figures are not what is asked here."""
 
@@ -171,5 +186,6 @@ PATHS: Final[dict[str, tuple[str, Callable[[Path], AbstractContextManager[Profil
             _produce, replicas=3, partitions=200, batch_bytes=5_000, requests=20, flush="commit"
         ),
     ),
+    "transaction": ("one record in a transaction of its own, `flush=commit`", _transactions),
 }
 """In words, and as a load. `flush=os`, one replica, five in flight, where nothing else is said."""

@@ -8,7 +8,17 @@ from typing import Final
 
 _CALLS_MIN: Final = 0.02
 """A call that comes more rarely than that is not told."""
-ORDER: Final = ("small", "turn", "middle", "large", "synced", "fetch", "replicate", "many")
+ORDER: Final = (
+    "small",
+    "turn",
+    "middle",
+    "large",
+    "synced",
+    "fetch",
+    "replicate",
+    "many",
+    "transaction",
+)
 """Of the paths, as they are told."""
 OTHER_THREADS: Final = "other threads: syncs, the journal"
 

@@ -18,6 +18,14 @@ MUTATIONS = (
         killed_by=f"{_OF_SHARD}TestWhoWaits::test_the_next_one_waits_until_all_have_their_marker[False]",
     ),
     Mutation(
+        name="who may not begin the next transaction does not end what is known of its id",
+        file=_SHARD,
+        old="        if decision.becomes is None:\n            return False\n",
+        new="",
+        killed_by="tests/partitions/state_machines/transactions/test_transactions.py::TestEpochs"
+        "::test_who_is_fenced_by_an_end_does_not_keep_it_from_being_over",
+    ),
+    Mutation(
         name="it does not wait for long",
         file=_SHARD,
         old="Asked(request, token, at.ticks_ms + PATIENCE_MS)",

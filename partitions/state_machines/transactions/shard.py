@@ -12,6 +12,8 @@ A producer begins its next transaction at once, while the markers of the last on
 mostly for as long as two syncs take. So who asks for partitions to be added waits a moment for
 that, and is told CONCURRENT_TRANSACTIONS only then: clients come again after 20 ms at best. For as
 long, Kafka's brokers ask again on behalf of theirs (`add.partitions.to.txn.retry.backoff.max.ms`).
+Where somebody waits when the last marker is there, the record of the end is not written: that of
+the next beginning replaces it, and a coordinator that reads it back knows as much.
 """
 
 from collections.abc import Mapping
@@ -316,10 +318,26 @@ class TransactionShard:
             return
         if value.state.is_prepared:
             new = transitions.completed(value, wall_ms=at.wall_ms)
-            # The producer whose end this is may not have heard of it yet.
-            self._write(
-                name, held, new, Answer(), forgiven_epoch=held.forgiven_epoch, effects=effects
-            )
+            if not self._goes_on(name, held, new, effects, at):
+                # The producer whose end this is may not have heard of it yet.
+                self._write(
+                    name, held, new, Answer(), forgiven_epoch=held.forgiven_epoch, effects=effects
+                )
+
+    def _goes_on(
+        self, name: str, held: Held, over: Transaction, effects: Effects, at: Instant
+    ) -> bool:
+        """Whether the next transaction begins with what ends the last: who waits for that has it
+        begun, and one record says both."""
+        request, token, _ = held.waiting[0] if held.waiting else (None, None, 0)
+        if token is None or not isinstance(request, Add):
+            return False
+        decision = decisions.decide_add(over, request, wall_ms=at.wall_ms)
+        if decision.becomes is None:
+            return False
+        held.waiting = held.waiting[1:]
+        self._persist(name, decision, token, effects=effects)
+        return True
 
     def _wake(self, name: str, held: Held, effects: Effects, at: Instant) -> None:
         """An id's deadline has come: its transaction's, or that of a retry."""

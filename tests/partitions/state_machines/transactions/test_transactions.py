@@ -184,6 +184,17 @@ class TestEpochs:
         coordinator.mark(DEBIT)
         assert coordinator.end(following, commit=False, bumps=True) == producer(FIRST_ID, 2)
 
+    def test_who_is_fenced_by_an_end_does_not_keep_it_from_being_over(self) -> None:
+        coordinator = Coordinator()
+        session = coordinator.init()
+        coordinator.holds_writes = True
+        coordinator.start_end(session, commit=False, bumps=True)
+        token = coordinator.start_add(session, DEBIT, bumps=True)
+        coordinator.store()
+        coordinator.store()
+        assert coordinator.answers[token].error == ErrorCode.PRODUCER_FENCED
+        assert coordinator.value.state is TransactionState.COMPLETE_ABORT
+
     def test_where_they_run_out_a_new_producer_id_follows(self) -> None:
         coordinator, session = at_the_last_epoch()
         coordinator.add(session, DEBIT, bumps=True)

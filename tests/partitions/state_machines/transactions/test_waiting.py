@@ -8,7 +8,7 @@ from tests.partitions.state_machines.transactions.driver import (
     Coordinator,
 )
 from tidemark.partitions.state_machines.transactions.requests import ProducerAnswer
-from tidemark.partitions.state_machines.transactions.shard import PATIENCE_MS
+from tidemark.partitions.state_machines.transactions.shard import PATIENCE_MS, RETRY_MS
 from tidemark.partitions.state_machines.transactions.transaction import (
     TransactionState,
 )
@@ -36,11 +36,38 @@ class TestWhoWaits:
         assert token not in coordinator.answers
         coordinator.holds_writes = True
         coordinator.mark(CREDIT)
+        assert token not in coordinator.answers, "the log does not have the beginning yet"
+        coordinator.store()
+        assert coordinator.answers[token].error == ErrorCode.NONE
+        assert coordinator.value.state is TransactionState.ONGOING
+        assert coordinator.value.partitions == {DEBIT}
+        assert not coordinator.writes, "one record says that one is over and that one begins"
+
+    def test_who_comes_while_the_end_is_written_waits_for_that(self, bumps: bool) -> None:
+        coordinator, session = committing(bumps=bumps)
+        coordinator.holds_writes = True
+        coordinator.mark(DEBIT)
+        token = coordinator.start_add(session, CREDIT, bumps=bumps)
         coordinator.store()
         assert token not in coordinator.answers, "the log has the end, and not the beginning yet"
         coordinator.store()
         assert coordinator.answers[token].error == ErrorCode.NONE
-        assert coordinator.value.state is TransactionState.ONGOING
+        assert coordinator.value.partitions == {CREDIT}
+
+    def test_one_is_over_although_the_next_cannot_begin(self, bumps: bool) -> None:
+        coordinator, session = committing(bumps=bumps)
+        coordinator.holds_writes = True
+        first = coordinator.start_add(session, DEBIT, bumps=bumps)
+        second = coordinator.start_add(session, CREDIT, bumps=bumps)
+        coordinator.mark(DEBIT)
+        coordinator.refuse_write()
+        assert coordinator.answers[first].error == ErrorCode.COORDINATOR_NOT_AVAILABLE
+        assert coordinator.value.state is TransactionState.PREPARE_COMMIT
+        coordinator.pass_time(PATIENCE_MS)
+        assert coordinator.answers[second].error == ErrorCode.CONCURRENT_TRANSACTIONS
+        coordinator.pass_time(RETRY_MS)
+        coordinator.store()
+        assert coordinator.value.state is TransactionState.COMPLETE_COMMIT
 
     def test_it_does_not_wait_for_long(self, bumps: bool) -> None:
         coordinator, session = committing(bumps=bumps)

@@ -31,6 +31,7 @@ from tidemark.broker.replicas.services import open_services
 from tidemark.broker.replicas.verifying import Verifier, by_coordinator
 from tidemark.broker.stopping import fail_stop
 from tidemark.broker.transactions.coordinator import open_transactions
+from tidemark.broker.transactions.own_transactions import by_own
 from tidemark.partitions.storage.files import Files
 from tidemark.protocol.messages.peer.ask import AskRequest
 from tidemark.protocol.messages.peer.forward import ForwardRequest
@@ -99,6 +100,7 @@ async def open_node(
                 parts.tasks,
                 parts.turn,
                 by_coordinator(transactions.find, asking.ask),
+                at_once=by_own(transactions),
             ),
             transactions=transactions,
             moves=moves,

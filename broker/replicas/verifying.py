@@ -3,7 +3,8 @@
 The produce request waits where it was received, as held ones do (`held.py`), so what its client
 sends next stays behind it. When the coordinator has answered, the request is taken as if it had
 just come, and finds the answer at its partitions (`state_machines/verifications.py`), unless a
-marker has come meanwhile: then it is asked about anew.
+marker has come meanwhile: then it is asked about anew. Where this broker is the coordinator, and
+can say so at once, nobody waits.
 
 Clients of Produce 12 and later put no partitions into their transactions: for them the leader has
 the coordinator do so, by the same question.
@@ -11,7 +12,7 @@ the coordinator do so, by the same question.
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Final, NamedTuple, Protocol
 
@@ -92,6 +93,14 @@ class Transactional(NamedTuple):
     """Whether its partitions are to be put into the transaction, and not only looked for."""
 
 
+AtOnce = Callable[[Transactional, Collection[TopicPartition]], Errors | None]
+"""What this broker says itself, as the coordinator; `None` if it is not, or cannot say now."""
+
+
+def _not_at_once(_who: Transactional, _places: Collection[TopicPartition]) -> None:
+    """Who coordinates has to be asked."""
+
+
 class Asking:
     """What one coordinator is asked at once, and the line of those who wait for the answer."""
 
@@ -118,8 +127,17 @@ class Asking:
 class Verifier:
     """The one of a broker. Everything is called on the loop's thread."""
 
-    def __init__(self, topics: Topics, tasks: trio.Nursery, turn: Turn, ask: Ask) -> None:
+    def __init__(
+        self,
+        topics: Topics,
+        tasks: trio.Nursery,
+        turn: Turn,
+        ask: Ask,
+        *,
+        at_once: AtOnce = _not_at_once,
+    ) -> None:
         self.ask = ask
+        self.at_once = at_once
         self._topics = topics
         self._tasks = tasks
         self._turn = turn
@@ -208,14 +226,24 @@ class Verifier:
             verifications.pass_on(question)
             raise question.error
         asking = None if question is None else self._asking.get(question)
-        place = TopicPartition(replica.topic, replica.partition)
-        return self._begin(who, {place: replica}) if asking is None else asking
+        if asking is None:
+            place = TopicPartition(replica.topic, replica.partition)
+            asking = self._begin(who, {place: replica})
+        return self.asking_about(replica, who) if asking is None else asking
 
-    def _begin(self, who: Transactional, unknown: Mapping[TopicPartition, Replica]) -> Asking:
+    def _begin(
+        self, who: Transactional, unknown: Mapping[TopicPartition, Replica]
+    ) -> Asking | None:
+        """`None`: it is answered already."""
         questions = {
             place: replica.verifications.begin(who.producer_id, who.epoch)
             for place, replica in unknown.items()
         }
+        errors = None if who.adds or self._has_resigned else self.at_once(who, questions.keys())
+        if errors is not None:
+            for place, question in questions.items():
+                question.settle(errors[place])
+            return None
         asking = Asking(who, questions)
         if self._has_resigned:
             asking.scope.cancel()
@@ -255,6 +283,14 @@ def is_to_be_asked_again(errors: Errors) -> bool:
     return any(error is not None and error.code in _RETRIED for error in errors.values())
 
 
+def not_in(
+    place: TopicPartition,
+    transactional_id: str,
+    code: ErrorCode = ErrorCode.TRANSACTION_ABORTABLE,
+) -> RequestError:
+    return RequestError(code, f"{place} is not in the open transaction of {transactional_id}")
+
+
 def _request(
     who: Transactional, questions: Mapping[TopicPartition, Question]
 ) -> AddPartitionsToTxnRequest:
@@ -290,8 +326,6 @@ def _errors_of(
             for result in topic.results_by_partition:
                 code = ErrorCode(result.partition_error_code)
                 place = TopicPartition(topic.name, result.partition_index)
-                message = (
-                    f"{place} is not in the open transaction of {transaction.transactional_id}"
-                )
-                errors[place] = None if code is ErrorCode.NONE else RequestError(code, message)
+                is_in = code is ErrorCode.NONE
+                errors[place] = None if is_in else not_in(place, transaction.transactional_id, code)
     return errors

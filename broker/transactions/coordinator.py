@@ -29,7 +29,12 @@ from tidemark.protocol.types import NodeId, TopicPartition
 # What serves a partition is imported when there is one: a broker starts without.
 if TYPE_CHECKING:
     from tidemark.broker.transactions.transaction_partition import TransactionPartition
-    from tidemark.partitions.state_machines.transactions.requests import Answer, Request
+    from tidemark.partitions.state_machines.transactions.requests import (
+        Answer,
+        Request,
+        Verify,
+        VerifyAnswer,
+    )
     from tidemark.partitions.state_machines.transactions.transaction import Transaction
 
 AnswerT = TypeVar("AnswerT", bound="Answer")
@@ -92,6 +97,10 @@ class TransactionCoordinator:
     ) -> Pending[R]:
         """The response that `respond` makes of the id's answer, which is of `kind`."""
         return self._topic.serving(request.transactional_id).ask(request, kind, respond)
+
+    def verify(self, request: Verify) -> VerifyAnswer:
+        """Whether partitions are in the open transaction: known at once, and nothing is changed."""
+        return self._topic.serving(request.transactional_id).shard.verify(request)
 
     def needs_fresh_id(self, transactional_id: str) -> bool:
         """Whether a producer or an end may need a producer id that nobody has had."""

@@ -30,6 +30,7 @@ from tidemark.broker.replicas.replica_parts import ReplicaServices
 from tidemark.broker.replicas.services import open_services
 from tidemark.broker.replicas.verifying import Verifier, by_coordinator
 from tidemark.broker.transactions.coordinator import TransactionCoordinator, open_transactions
+from tidemark.broker.transactions.own_transactions import by_own
 from tidemark.partitions.state_machines.cluster_values import BrokerMetadata
 from tidemark.partitions.storage.os_files import OsFiles
 from tidemark.protocol.errors import ErrorCode, RequestError
@@ -112,7 +113,7 @@ async def open_node(data_dir: Path, **settings: Any) -> AsyncIterator[Node]:  # 
             ) as reassigning,
         ):
             ask = by_coordinator(transactions.find, asking.ask)
-            verifier = Verifier(metadata.topics, tasks, turn, ask)
+            verifier = Verifier(metadata.topics, tasks, turn, ask, at_once=by_own(transactions))
             node = asking.node = _node(
                 given,
                 metadata,

@@ -49,6 +49,14 @@ MUTATIONS = (
         killed_by=f"{_OF_SHARD}TestWhoWaits::test_who_waits_is_sent_to_the_next_coordinator[False]",
     ),
     Mutation(
+        name="where a leader adds the partition, the record of that is waited for",
+        file="broker/replicas/verifying.py",
+        old="None if who.adds or self._has_resigned else",
+        new="None if self._has_resigned else",
+        killed_by="tests/broker/transactions/test_own_transactions.py"
+        "::test_where_the_leader_adds_the_partition_its_record_is_waited_for",
+    ),
+    Mutation(
         name="a coordinator writes in the epoch that it was made in",
         file="broker/coordinating/own_log.py",
         old="self._replica.is_serving and self._replica.epoch == self._epoch",

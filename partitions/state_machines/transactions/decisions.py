@@ -82,17 +82,15 @@ def decide_add(old: Transaction | None, request: Add, *, wall_ms: int) -> Decisi
     return Decision(Answer(), new)
 
 
-def decide_verify(old: Transaction | None, request: Verify) -> Decision:
+def verified(old: Transaction | None, request: Verify) -> VerifyAnswer:
     """Whether partitions are in the open transaction; where one is not, nothing may be appended."""
     error = _check_producer(old, request)
     if error is not ErrorCode.NONE or old is None:
-        return Decision(VerifyAnswer(error=error))
+        return VerifyAnswer(error=error)
     if old.state.is_prepared:
-        return Decision(VerifyAnswer(error=ErrorCode.CONCURRENT_TRANSACTIONS))
+        return VerifyAnswer(error=ErrorCode.CONCURRENT_TRANSACTIONS)
     is_open = old.state is TransactionState.ONGOING
-    return Decision(
-        VerifyAnswer(missing=request.partitions - (old.partitions if is_open else frozenset()))
-    )
+    return VerifyAnswer(missing=request.partitions - (old.partitions if is_open else frozenset()))
 
 
 def decide_end(old: Transaction | None, request: End, *, wall_ms: int) -> Decision:

@@ -89,6 +89,13 @@ class TransactionShard:
         self._take(Asked(request, token, at.ticks_ms + PATIENCE_MS), effects, at)
         return effects
 
+    def verify(self, request: Verify) -> VerifyAnswer:
+        """What `step` answers, which is always at once."""
+        held = self._held.get(request.transactional_id)
+        if held is not None and held.unstored is not None:
+            return VerifyAnswer(error=ErrorCode.CONCURRENT_TRANSACTIONS)
+        return decisions.verified(None if held is None else held.value, request)
+
     def marked(
         self, markers: Markers, partitions: frozenset[TopicPartition], at: Instant
     ) -> Effects:
@@ -234,7 +241,7 @@ class TransactionShard:
             case Add():
                 return decisions.decide_add(held.value, request, wall_ms=at.wall_ms)
             case Verify():
-                return decisions.decide_verify(held.value, request)
+                return Decision(decisions.verified(held.value, request))
             case End():
                 return decisions.decide_end(held.value, request, wall_ms=at.wall_ms)
             case Abort():

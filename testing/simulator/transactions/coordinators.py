@@ -21,6 +21,7 @@ from tidemark.broker.replicas.verifying import (
 )
 from tidemark.broker.transactions.coordinator import TransactionCoordinator
 from tidemark.broker.transactions.marker_sender import MarkerSender
+from tidemark.broker.transactions.own_transactions import by_own
 from tidemark.broker.transactions.transaction_partition import TransactionPartition
 from tidemark.broker.transactions.whereabouts import Places
 from tidemark.partitions.state_machines.groups.reading_back import ReadBack as GroupsReadBack
@@ -87,7 +88,11 @@ class Coordinators:
         )
         ask: Any = self.calls.ask
         self.verifier = _Verifier(
-            seen, tasks, services.turn, by_coordinator(self.transactions.find, ask)
+            seen,
+            tasks,
+            services.turn,
+            by_coordinator(self.transactions.find, ask),
+            at_once=by_own(self.transactions),
         )
         self.verifier.process = process
 

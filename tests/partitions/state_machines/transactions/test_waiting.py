@@ -62,7 +62,7 @@ class TestWhoWaits:
         coordinator.mark(DEBIT)
         coordinator.refuse_write()
         assert coordinator.answers[first].error == ErrorCode.COORDINATOR_NOT_AVAILABLE
-        assert coordinator.value.state is TransactionState.PREPARE_COMMIT
+        assert coordinator.value.state.is_prepared
         coordinator.pass_time(PATIENCE_MS)
         assert coordinator.answers[second].error == ErrorCode.CONCURRENT_TRANSACTIONS
         coordinator.pass_time(RETRY_MS)

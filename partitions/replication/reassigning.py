@@ -12,7 +12,7 @@ cancelled by another one, for the voters that the group had.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 
 from tidemark.partitions.raft.group import Group
@@ -26,7 +26,9 @@ from tidemark.partitions.replication.reassignment_values import (
     ReplicaWish,
     Stage,
 )
+from tidemark.partitions.replication.throttles import UNLIMITED, Copy, Throttle, copy_rates
 from tidemark.partitions.storage.state_db import PartitionKey
+from tidemark.protocol.types import NodeId
 
 __all__ = [
     "NO_LIMIT",
@@ -58,6 +60,8 @@ class Reassignments:
         self._waiting_from = 0
         self.bytes_per_second = bytes_per_second
         """What all learners of this broker's groups are sent together, at most."""
+        self.throttles: Sequence[Throttle] = ()
+        """What some of them are."""
         self.bytes_sent = 0
         """To learners, in all."""
 
@@ -136,7 +140,7 @@ class Reassignments:
         elapsed = 0.0 if self._looked_at is None else now - self._looked_at
         self._looked_at = now
         room = self._timing.copies_max
-        copying: list[tuple[GroupReplica, Reassignment]] = []
+        copying: list[tuple[GroupReplica, NodeId]] = []
         # Those that have begun go on, before others begin.
         begun = [item for item in self._jobs.items() if item[1].is_under_way]
         for key, job in (*begun, *self._next_waiting()):
@@ -152,7 +156,7 @@ class Reassignments:
                 room -= 1
             self.bytes_sent += job.measure(replica, now)
             if job.stage is Stage.COPY and replica.is_leader and job.learner is not None:
-                copying.append((replica, job))
+                copying.append((replica, job.learner))
         self._allow(copying, elapsed)
 
     def _next_waiting(self) -> list[tuple[PartitionKey, Reassignment]]:
@@ -166,15 +170,14 @@ class Reassignments:
         self._waiting_from = first + most
         return (waiting + waiting)[first : first + most]
 
-    def _allow(self, copying: list[tuple[GroupReplica, Reassignment]], elapsed: float) -> None:
-        """Each that is being copied gets an equal part of what this broker may send by now."""
-        share: int | None = None
-        if self.bytes_per_second != NO_LIMIT and copying:
-            seconds = min(elapsed, self._timing.refill_max_s)
-            share = int(self.bytes_per_second * seconds / len(copying))
-        for replica, job in copying:
-            assert job.learner is not None
-            replica.tell(partial(Group.allow, node=job.learner, more_bytes=share))
+    def _allow(self, copying: list[tuple[GroupReplica, NodeId]], elapsed: float) -> None:
+        """Each that is being copied gets its part of what this broker may send by now."""
+        seconds = min(elapsed, self._timing.refill_max_s)
+        copies = [Copy(replica.key, learner) for replica, learner in copying]
+        rates = copy_rates(copies, self.bytes_per_second, self.throttles)
+        for (replica, learner), rate in zip(copying, rates, strict=True):
+            share = None if rate == UNLIMITED else int(rate * seconds)
+            replica.tell(partial(Group.allow, node=learner, more_bytes=share))
 
 
 def may_be_wished_later(replica: GroupReplica, version: int) -> bool:

@@ -199,6 +199,8 @@ class Reassignment:
             self._seen, self._seen_at = seen, now
         elif now - self._seen_at >= self._timing.silence_s:
             self.why = f"broker {each.node} does not take in what it is sent"
+            if each.is_held_back:
+                self.why = f"a limit holds back what broker {each.node} is sent"
             self.is_stuck = True
 
     # Going over

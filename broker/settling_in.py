@@ -75,6 +75,7 @@ _SERVING: Final = (
     "tidemark.broker.metadata.partition_view",
     "tidemark.broker.replicas.fetching",
     "tidemark.broker.handlers.fetch_known",
+    "tidemark.broker.metadata.running_configs",
 )
 
 

@@ -48,7 +48,8 @@ def alter(
     of all.
 
     They hold at once, and outlive restarts. A topic's own config comes first, then what is set for
-    the broker, for all brokers, and in its file. All other settings are changed in the file.
+    the broker, for all brokers, and in its file. Throttles of new replicas are set here, too; all
+    other settings are changed in the file.
     """
     require_changes(configs, unset)
     session.run(

@@ -9,6 +9,7 @@ from itertools import groupby
 from tidemark.broker.config.fields import Setting
 from tidemark.broker.config.kafka_names import SCALED_TOPIC_DEFAULTS
 from tidemark.broker.config.settings import SETTINGS
+from tidemark.partitions.state_machines.throttle_configs import THROTTLE_SETTINGS
 from tidemark.partitions.state_machines.topic_configs import TOPIC_SETTINGS
 
 _OPENING = """\
@@ -217,6 +218,15 @@ then the old CA out. A certificate that the others would not take is warned of, 
 when it is read again.
 """
 
+_THROTTLES = """\
+## Throttles of new replicas
+
+Set while brokers run, of one or of all, by Kafka's tools that move replicas or by `kafka-configs`;
+there is no place for them in a file. [How they limit](operations.md#moving-replicas).
+
+| setting of a broker | default | |
+|---|---|---|"""
+
 _TOPIC_DEFAULTS = """\
 ## Defaults for topics
 
@@ -240,6 +250,10 @@ def _lines() -> Iterator[str]:
         yield "|---|---|---|"
         yield from map(_row, settings)
         yield ""
+    yield _THROTTLES
+    for row in THROTTLE_SETTINGS.values():
+        yield f"| `{row.name}` | no limit | {row.documentation} |"
+    yield ""
     yield _TOPIC_DEFAULTS
     for row in TOPIC_SETTINGS.values():
         if row.synonym is not None:

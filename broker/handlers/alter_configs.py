@@ -7,8 +7,8 @@ from typing import Final
 
 from tidemark.broker.handlers.change import Change
 from tidemark.broker.metadata.config_changes import Alter, alter_each, answer
+from tidemark.broker.metadata.running_configs import replaced
 from tidemark.broker.metadata.topic import Topic
-from tidemark.broker.metadata.topic_defaults import replaced
 from tidemark.broker.network.requests import RequestContext
 from tidemark.broker.node import Node
 from tidemark.protocol.errors import ErrorCode, RequestError

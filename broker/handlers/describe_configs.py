@@ -8,6 +8,7 @@ from tidemark.broker.metadata.config_resources import (
     broker_entries,
     check_group,
     group_entries,
+    throttle_entries,
     topic_entries,
     unset_entries,
 )
@@ -84,14 +85,15 @@ def _entries(node: Node, resource: DescribeConfigsResource, shown: _Shown) -> li
             return topic_entries(topic, shown.unset)
         case ConfigResourceType.BROKER:
             check_broker(node, resource.resource_name)
-            defaults = node.topics.defaults
+            defaults, configs = node.topics.defaults, node.cluster.state.broker_configs
             if not resource.resource_name:
-                return all_brokers_entries(defaults)
-            return broker_entries(node.settings, defaults)
+                return all_brokers_entries(defaults) + throttle_entries(configs, None)
+            mine = throttle_entries(configs, node.node_id)
+            return broker_entries(node.settings, defaults) + mine
         case ConfigResourceType.GROUP:
             check_group(resource.resource_name)
-            configs = node.cluster.state.group_configs(resource.resource_name)
-            return group_entries(configs, node.settings)
+            of_group = node.cluster.state.group_configs(resource.resource_name)
+            return group_entries(of_group, node.settings)
     raise RequestError(
         ErrorCode.INVALID_REQUEST,
         f"resources of type {resource.resource_type} have no configs here",

@@ -4,11 +4,10 @@ from collections.abc import Container
 from typing import Final
 
 from tidemark.broker.config import SETTINGS
-from tidemark.broker.config.kafka_names import TOPIC_DEFAULTS
 from tidemark.broker.handlers.change import Change
 from tidemark.broker.metadata.config_changes import Alter, alter_each, answer
+from tidemark.broker.metadata.running_configs import RUNNING_SETTINGS, changed
 from tidemark.broker.metadata.topic import Topic
-from tidemark.broker.metadata.topic_defaults import changed
 from tidemark.broker.network.requests import RequestContext
 from tidemark.broker.node import Node
 from tidemark.partitions.state_machines.config_changes import (
@@ -27,7 +26,7 @@ from tidemark.protocol.messages.incremental_alter_configs import (
     IncrementalAlterConfigsResponse,
 )
 
-_BROKERS_NAMES: Final = TOPIC_DEFAULTS.keys() | SETTINGS.keys()
+_BROKERS_NAMES: Final = RUNNING_SETTINGS.keys() | SETTINGS.keys()
 
 
 async def handle(
@@ -58,8 +57,8 @@ class _Changing:
 def _changes(resource: AlterConfigsResource, known: Container[str]) -> list[ConfigChange]:
     """Without the deletions of what cannot have been set: as with Kafka, they have succeeded.
 
-    `kafka-reassign-partitions --verify` ends with some: it takes replication's throttles away
-    whether or not it has set any. MirrorMaker sends one for each config that has its default in
+    `kafka-reassign-partitions --verify` ends with one: it takes the throttle of copies between a
+    broker's directories away, too. MirrorMaker sends one for each config that has its default in
     the cluster it copies from, and that may be a newer Kafka with more of them.
     """
     changes = map(_change, resource.configs)

@@ -10,11 +10,14 @@ from tidemark.broker.config import SETTINGS, BrokerSettings
 from tidemark.broker.config.kinds import as_text
 from tidemark.broker.metadata.topic import Topic
 from tidemark.broker.metadata.topic_defaults import TopicDefaults
+from tidemark.partitions.state_machines.broker_configs import BrokerConfigs
 from tidemark.partitions.state_machines.config_table import ConfigType, Setting
 from tidemark.partitions.state_machines.group_configs import GROUP_SETTINGS
+from tidemark.partitions.state_machines.throttle_configs import THROTTLE_SETTINGS
 from tidemark.partitions.state_machines.topic_configs import TOPIC_SETTINGS
 from tidemark.protocol.configs import ConfigSource
 from tidemark.protocol.errors import ErrorCode, RequestError
+from tidemark.protocol.types import NodeId
 from tidemark.protocol.values import dataclass
 
 
@@ -110,6 +113,24 @@ def all_brokers_entries(defaults: TopicDefaults) -> list[ConfigEntry]:
         for entry in [_entry(row.synonym, row, _default_synonyms(row, defaults.of_all_brokers))]
         if entry.source is ConfigSource.DYNAMIC_DEFAULT_BROKER
     ]
+
+
+def throttle_entries(configs: BrokerConfigs, node_id: NodeId | None) -> list[ConfigEntry]:
+    """The throttles that are set for a broker, or for all. No others: tools take whatever has a
+    value for set."""
+    places = [(configs.of(None), ConfigSource.DYNAMIC_DEFAULT_BROKER)]
+    if node_id is not None:
+        places.insert(0, (configs.of(node_id), ConfigSource.DYNAMIC_BROKER))
+    entries = []
+    for name, row in THROTTLE_SETTINGS.items():
+        synonyms = [
+            Synonym(name=name, value=values[name], source=source)
+            for values, source in places
+            if name in values
+        ]
+        if synonyms:
+            entries.append(_entry(name, row, synonyms))
+    return entries
 
 
 def _default_synonyms(row: Setting, defaults: TopicDefaults) -> list[Synonym]:

@@ -17,6 +17,7 @@ from tidemark.partitions.state_machines.cluster_values import (
     TopicMetadata,
 )
 from tidemark.partitions.state_machines.placement import Candidate, Draw, place
+from tidemark.partitions.state_machines.throttle_configs import check_throttled_replicas
 from tidemark.partitions.state_machines.topic_names import (
     resolve_partitions,
     resolve_replication_factor,
@@ -42,13 +43,15 @@ def creation(
     *,
     now_ms: int,
 ) -> CreateTopic:
-    """Raises `RequestError` for numbers of partitions or replicas that cannot be had (trap M9), and
-    for a name of the metadata's log, which is no topic."""
+    """Raises `RequestError` for numbers of partitions or replicas that cannot be had (trap M9), for
+    a name of the metadata's log, which is no topic, and for lists of throttled replicas that are
+    none."""
     if wanted.name in METADATA_TOPICS:
         raise RequestError(
             ErrorCode.INVALID_TOPIC_EXCEPTION,
             f"{wanted.name} is the log of the cluster's metadata: choose another name",
         )
+    check_throttled_replicas(wanted.configs)
     wanted = _as_the_brokers_own(wanted, settings, brokers=len(state.brokers))
     return CreateTopic(
         at_version=state.version,

@@ -22,6 +22,7 @@ from tidemark.partitions.state_machines.cluster_commands import (
     SetTopicConfigs,
 )
 from tidemark.partitions.state_machines.cluster_values import Assignment, TopicMetadata
+from tidemark.partitions.state_machines.throttle_configs import check_throttled_replicas
 from tidemark.protocol.errors import ErrorCode, RequestError
 
 
@@ -67,9 +68,9 @@ class Topics(MadeTopics):
 
         def decide(state: ClusterState) -> SetTopicConfigs:
             current = _current(state, topic)
-            return SetTopicConfigs(
-                at_version=state.version, id=current.id, configs=dict(change(current.configs))
-            )
+            configs = dict(change(current.configs))
+            check_throttled_replicas(configs)
+            return SetTopicConfigs(at_version=state.version, id=current.id, configs=configs)
 
         if validate_only:
             self._cluster.state.check(decide(self._cluster.state))

@@ -15,6 +15,7 @@ import trio
 from tidemark.broker.metrics.reassignment_counts import ReassignmentMetrics
 from tidemark.broker.network.turn import Turn
 from tidemark.partitions.replication.reassigning import Reassignments, ReplicaWish
+from tidemark.partitions.replication.throttles import Throttle
 from tidemark.partitions.state_machines.cluster import ClusterState
 from tidemark.partitions.state_machines.cluster_values import Reassignment
 from tidemark.partitions.storage.state_db import PartitionKey
@@ -24,7 +25,8 @@ LOOK_SECONDS: Final = 0.05
 HELD_LOOK_SECONDS: Final = 0.005
 """While writes wait for voters to change."""
 SHOW_SECONDS: Final = 1.0
-"""How old the figures of what is under way may be: there may be thousands to be counted."""
+"""How old the figures of what is under way may be: there may be thousands to be counted. So may
+what is known of other leaders, who share a broker's throttle with this one."""
 _AGAIN_SECONDS: Final = 0.1
 
 
@@ -39,6 +41,9 @@ class Metadata(Protocol):
 Report = Callable[[Sequence[Reassignment]], Awaitable[None]]
 """Has wishes struck, by whoever leads the metadata. Raises `RequestError`."""
 
+FindThrottles = Callable[[ClusterState], Sequence[Throttle]]
+"""What was set to limit how fast this broker's groups are copied."""
+
 
 class ReassignmentExecutor:
     """`run` and `run_reports` are its tasks."""
@@ -48,6 +53,7 @@ class ReassignmentExecutor:
         reassignments: Reassignments,
         metadata: Metadata,
         report: Report,
+        find_throttles: FindThrottles,
         *,
         turn: Turn,
         touch: Callable[[], None],
@@ -57,10 +63,11 @@ class ReassignmentExecutor:
         self.reassignments = reassignments
         self._metadata = metadata
         self._report = report
+        self._find_throttles = find_throttles
         self._turn = turn
         self._touch = touch
         self._told_version = -1
-        self._shown_at = -SHOW_SECONDS
+        self._shown_at = self._throttled_at = -SHOW_SECONDS
         self._has_done = trio.Event()
 
     async def run(self) -> None:
@@ -79,12 +86,15 @@ class ReassignmentExecutor:
         return HELD_LOOK_SECONDS if self.reassignments.is_changing else LOOK_SECONDS
 
     def _look(self) -> None:
-        state = self._metadata.state
-        if state.version != self._told_version:
+        state, now = self._metadata.state, trio.current_time()
+        is_told = state.version == self._told_version
+        if not is_told:
             self._told_version = state.version
             self.reassignments.set_all(wishes_of(state), state.version)
-        now = trio.current_time()
         if self.reassignments:
+            if not is_told or now >= self._throttled_at + SHOW_SECONDS:
+                self.reassignments.throttles = self._find_throttles(state)
+                self._throttled_at = now
             self.reassignments.look(now)
         if not self.reassignments or now >= self._shown_at + SHOW_SECONDS:
             self._metrics.show(self.reassignments)

@@ -15,11 +15,13 @@ from tidemark.broker.metadata.open_metadata import Metadata
 from tidemark.broker.reassigning.door import Asked, Door, IsFull
 from tidemark.broker.reassigning.executor import ReassignmentExecutor
 from tidemark.broker.reassigning.raising import keep_raised, to_raise
+from tidemark.broker.reassigning.throttles import throttles_of
 from tidemark.broker.replicas.replica_parts import ReplicaServices
 from tidemark.partitions.replication.reassigning import Reassignments
 from tidemark.partitions.state_machines.cluster_commands import FinishReassignments
 from tidemark.partitions.state_machines.cluster_values import Reassignment
 from tidemark.partitions.state_machines.topic_names import CONSUMER_OFFSETS, TRANSACTION_STATE
+from tidemark.partitions.storage.state_db import PartitionKey
 from tidemark.protocol.types import NodeId
 from tidemark.protocol.values import dataclass
 
@@ -39,6 +41,10 @@ async def open_reassigning(
 ) -> AsyncIterator[Reassigning]:
     """Replicas are moved, and asked to be, as long as this block lasts."""
     driver = services.driver
+
+    def leader_of(key: PartitionKey) -> NodeId | None:
+        return metadata.brokers.leader_of(key)[0]
+
     reassignments = Reassignments(
         driver.node, bytes_per_second=settings.reassignment_bytes_per_second
     )
@@ -46,6 +52,7 @@ async def open_reassigning(
         reassignments,
         metadata.cluster,
         partial(_report, metadata.controller),
+        lambda state: throttles_of(state, driver.node.node_id, leader_of),
         turn=services.turn,
         touch=driver.touch,
         metrics=services.metrics.reassignments,

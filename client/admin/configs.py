@@ -117,7 +117,7 @@ class ConfigAdmin(Calls):
         validate_only: bool = False,
     ) -> None:
         """Change what a broker, or without a number all of them, have for topics that do not say it
-        themselves (`log.retention.ms`); all else is in a broker's file.
+        themselves (`log.retention.ms`), and its throttles; all else is in a broker's file.
 
         It holds at once and outlives restarts. `unset` takes back what was set in this way.
         """

@@ -23,6 +23,12 @@ from tidemark.partitions.state_machines.config_table import (
     settings_of,
     whole_int,
 )
+from tidemark.partitions.state_machines.throttle_configs import (
+    FOLLOWER_RATE,
+    FOLLOWER_REPLICAS,
+    LEADER_RATE,
+    LEADER_REPLICAS,
+)
 from tidemark.protocol.values import dataclass
 
 DAY_MS: Final = 86_400_000
@@ -97,7 +103,11 @@ class TopicConfig:
         synonym="log.flush.interval.ms",
     )
     follower_replication_throttled_replicas: tuple[str, ...] = setting(
-        "follower.replication.throttled.replicas", ListOf(), "", _NO_EFFECT
+        FOLLOWER_REPLICAS,
+        ListOf(),
+        "",
+        f"Which new replicas a broker's `{FOLLOWER_RATE}` is about: the partition and the broker "
+        "that is to hold it, as in `0:4,1:5`, or `*` for all.",
     )
     index_interval_bytes: int = setting(
         "index.interval.bytes",
@@ -107,7 +117,11 @@ class TopicConfig:
         synonym="log.index.interval.bytes",
     )
     leader_replication_throttled_replicas: tuple[str, ...] = setting(
-        "leader.replication.throttled.replicas", ListOf(), "", _NO_EFFECT
+        LEADER_REPLICAS,
+        ListOf(),
+        "",
+        f"Which partitions a broker's `{LEADER_RATE}` is about while it sends them to new "
+        "replicas: the partition and the broker that leads it, as in `0:1,1:2`, or `*` for all.",
     )
     local_retention_bytes: int = setting("local.retention.bytes", Whole(-2), "-2", _NO_EFFECT)
     local_retention_ms: int = setting("local.retention.ms", Whole(-2), "-2", _NO_EFFECT)

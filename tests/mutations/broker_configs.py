@@ -2,6 +2,7 @@
 
 from tests.mutations import Mutation
 
+_RUNNING = "broker/metadata/running_configs.py"
 _DEFAULTS = "broker/metadata/topic_defaults.py"
 _TOPICS = "broker/metadata/shown_topics.py"
 
@@ -16,9 +17,9 @@ MUTATIONS = (
     ),
     Mutation(
         name="what is read once at a start is not taken while a broker runs",
-        file=_DEFAULTS,
-        old="    topic_name = TOPIC_DEFAULTS.get(name)\n",
-        new="    topic_name = TOPIC_DEFAULTS.get(name, 'retention.ms')\n",
+        file=_RUNNING,
+        old="    | THROTTLE_SETTINGS\n",
+        new="    | THROTTLE_SETTINGS | {'num.partitions': TOPIC_SETTINGS['retention.ms']}\n",
         killed_by="tests/broker/handlers/test_configs.py::"
         "test_what_cannot_change_while_a_broker_runs_says_so",
     ),

@@ -63,9 +63,32 @@ MUTATIONS = (
     _rule(
         "a learner is sent no more than the broker may send",
         "reassigning.py",
-        old="share = int(self.bytes_per_second * seconds / len(copying))",
+        old="share = None if rate == UNLIMITED else int(rate * seconds)",
         new="share = None",
         killed_by="test_reassigning.py::test_the_log_is_copied_no_faster_than_the_limit",
+    ),
+    _rule(
+        "a throttle holds beside the limit on all",
+        "throttles.py",
+        old="min(rates[at], throttle.bytes_per_second / len(covered))",
+        new="rates[at]",
+        killed_by="test_throttles.py::test_a_learner_is_sent_no_more_than_its_throttle_lets_through",
+    ),
+    Mutation(
+        name="what a broker may be sent is shared by all who send to it",
+        file="broker/reassigning/throttles.py",
+        old="rates[node] / len(leaders[node] - {None} | {me})",
+        new="rates[node]",
+        killed_by="tests/broker/test_throttles.py::"
+        "test_a_followers_rate_is_shared_by_those_who_lead_what_it_is_to_get",
+    ),
+    Mutation(
+        name="a throttle is known by the look that follows it",
+        file="broker/reassigning/executor.py",
+        old="                self.reassignments.throttles = self._find_throttles(state)\n",
+        new="",
+        killed_by="tests/testing/test_moving_replicas.py::"
+        "test_a_throttle_holds_a_move_back_until_it_is_removed",
     ),
     _rule(
         "an empty replica elects nobody whose log ends where it left the group",

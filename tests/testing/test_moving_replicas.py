@@ -134,6 +134,24 @@ async def test_a_move_is_seen_and_cancelled_while_the_log_is_copied() -> None:
         assert len(await values(client)) == 30
 
 
+async def test_a_throttle_holds_a_move_back_until_it_is_removed() -> None:
+    rate, replicas = (f"follower.replication.throttled.{each}" for each in ("rate", "replicas"))
+    async with waves(3, (1, 2)) as (cluster, client):
+        async with client.producer() as producer:
+            await (await producer.send("waves", b"a")).wait()
+        await client.admin.alter_broker_configs(3, {rate: "0"})
+        await client.admin.alter_configs("waves", {replicas: "0:3"})
+        await client.admin.reassign_partitions({WAVES: (1, 3)})
+        await cluster.wait_for(lambda: holds(cluster, 3), "the new replica")
+        await trio.sleep(0.3)
+        progress = (await client.admin.describe_replicas([WAVES]))[WAVES].reassignment
+        assert progress is not None
+        assert (progress.stage, progress.copied_bytes) == ("copying", 0)
+        await client.admin.alter_broker_configs(3, unset=[rate])
+        await wait_moved(cluster, client, (1, 3))
+        assert await values(client) == [b"a"]
+
+
 @pytest.mark.parametrize("victim", ["target", "leader", "controller"])
 async def test_a_move_goes_on_whoever_is_killed_while_the_log_is_copied(victim: str) -> None:
     slow = {"reassignment_bytes_per_second": "1000000"}

@@ -16,6 +16,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 
 from tidemark.partitions.raft.group import Group
+from tidemark.partitions.replication.copy_meter import CopyMeter
 from tidemark.partitions.replication.group_replica import GroupReplica
 from tidemark.partitions.replication.node import ReplicationNode
 from tidemark.partitions.replication.reassignment import Reassignment
@@ -75,9 +76,10 @@ class Reassignments:
         job = self._jobs.get(key)
         if job is not None and job.wish == wish:
             return
+        meter = CopyMeter() if job is None else job.meter
         if job is not None:
             job.release(self._now)
-        self._jobs[key] = Reassignment(wish, self._node, self._timing, self._note_pause)
+        self._jobs[key] = Reassignment(wish, self._node, self._timing, self._note_pause, meter)
 
     def _note_pause(self, seconds: float) -> None:
         self._pauses.append(seconds)

@@ -41,7 +41,6 @@ class Reassignment:
         "_failures",
         "_held_at",
         "_holding",
-        "_meter",
         "_node",
         "_not_before",
         "_note_hold",
@@ -51,6 +50,7 @@ class Reassignment:
         "_timing",
         "is_stuck",
         "learner",
+        "meter",
         "stage",
         "why",
         "wish",
@@ -62,8 +62,10 @@ class Reassignment:
         node: ReplicationNode,
         timing: ReassignmentTiming,
         note_hold: Callable[[float], None],
+        meter: CopyMeter,
     ) -> None:
-        """`note_hold` is told for how many seconds writes were held, each time."""
+        """`note_hold` is told for how many seconds writes were held, each time. `meter` may know
+        what learners were sent before this was wished."""
         self.wish = wish
         self.stage = Stage.WAIT
         self.why = ""
@@ -74,7 +76,7 @@ class Reassignment:
         self._node = node
         self._timing = timing
         self._note_hold = note_hold
-        self._meter = CopyMeter()
+        self.meter = meter
         self._not_before = 0.0
         self._failures = 0
         self._holding: GroupReplica | None = None
@@ -100,17 +102,17 @@ class Reassignment:
             stage=self.stage,
             why=self.why,
             learner=self.learner,
-            copied_bytes=self._meter.copied_bytes,
-            remaining_bytes=self._meter.remaining_bytes,
-            bytes_per_second=self._meter.rate,
+            copied_bytes=self.meter.copied_bytes,
+            remaining_bytes=self.meter.remaining_bytes,
+            bytes_per_second=self.meter.rate,
         )
 
     def measure(self, replica: GroupReplica, now: float) -> int:
         """How many bytes learners were sent since the last time."""
-        if self.stage is Stage.WAIT and self._meter.is_untouched:
-            self._meter.skip(now)  # it would look at each follower for nothing
+        if self.stage is Stage.WAIT and self.meter.is_untouched:
+            self.meter.skip(now)  # it would look at each follower for nothing
             return 0
-        return self._meter.look(replica, self.learner, now)
+        return self.meter.look(replica, self.learner, now)
 
     # One step
 

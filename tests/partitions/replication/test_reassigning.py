@@ -232,6 +232,23 @@ def test_the_log_is_copied_no_faster_than_the_limit() -> None:
     assert cluster.parts[NodeId(1)].bytes_sent >= size - timing.near_bytes
 
 
+def test_what_a_learner_was_sent_is_counted_once_though_its_wish_is_replaced() -> None:
+    cluster = Moving(bytes_per_second=10_000, timing=ReassignmentTiming(near_bytes=100))
+    for _ in range(40):
+        cluster[1].append("x" * 1000)
+        cluster.settle()
+    for _ in range(2):
+        cluster.wish(1, 2, 4)
+        cluster.go(1)
+    cluster.parts[NodeId(1)].look(cluster.now)
+    (sent,) = [
+        each.bytes_sent
+        for each in cluster[1].replica().group.progress()
+        if each.node == 4 and not each.is_voter
+    ]
+    assert cluster.parts[NodeId(1)].bytes_sent == sent == cluster.state().copied_bytes
+
+
 def test_a_learners_answer_counts_for_nothing() -> None:
     cluster = Moving(bytes_per_second=1, timing=ReassignmentTiming(near_bytes=0))
     cluster.wish(1, 2, 4)

@@ -186,7 +186,7 @@ class Leader:
                 is_voter=node in voters,
                 answers=progress.answers,
                 bytes_sent=progress.bytes_sent,
-                is_held_back=progress.is_held_back,
+                allowance=progress.allowance,
             )
             for node, progress in self._progress.items()
         )

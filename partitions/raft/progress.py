@@ -25,8 +25,9 @@ class NodeProgress:
     """Grows with each answer that told something new: no progress is what does not move this."""
     bytes_sent: int
     """Of records, in this epoch; what was sent again counts again."""
-    is_held_back: bool
-    """Whether it is sent nothing now because it has had what it was allowed."""
+    allowance: int | None
+    """How many more bytes of records it may be sent; below 0 after a run that was larger. `None` is
+    no limit."""
 
     @property
     def end_offset(self) -> Offset:
@@ -96,10 +97,6 @@ class Progress:
         """Where the first request in flight begins."""
         return self._in_flight[0][0] if self._in_flight else None
 
-    @property
-    def is_held_back(self) -> bool:
-        return self.allowance is not None and self.allowance <= 0
-
     def may_send(self, window_bytes: int) -> bool:
         if self.is_probing:
             return not self._in_flight
@@ -107,7 +104,7 @@ class Progress:
 
     def wants(self, last: Position) -> bool:
         """Whether there is something to be sent to it, now or when the window opens."""
-        if self.is_held_back:
+        if self.allowance is not None and self.allowance <= 0:
             return False
         return self.next != last or self.must_probe or not self.held.is_told
 

@@ -1,4 +1,4 @@
-"""How much of a log learners were sent, how fast, and how much they still lack."""
+"""How much of a log learners were sent, how fast, beside which limits, and how much they lack."""
 
 from __future__ import annotations
 
@@ -18,6 +18,31 @@ def lag_bytes(replica: GroupReplica, each: NodeProgress) -> int:
     offset = min(max(each.match.offset, log.start_offset), log.end_offset)
     records = log.end_offset - log.start_offset
     return log.size_bytes * (log.end_offset - offset) // records if records else 0
+
+
+class NearLearners:
+    """Learners of one group that lack little, and are sent that at once, beside all limits."""
+
+    __slots__ = ("_let_through", "_near")
+
+    def __init__(self) -> None:
+        self._near: set[NodeId] = set()
+        self._let_through: dict[NodeId, int] = {}
+
+    def note(self, replica: GroupReplica, each: NodeProgress) -> None:
+        if each.node not in self._near:
+            self._near.add(each.node)
+            overdrawn = -min(0, each.allowance or 0)
+            self._let_through[each.node] = lag_bytes(replica, each) + overdrawn
+
+    def forget(self, node: NodeId) -> None:
+        """It lacks more, or is new."""
+        self._near.discard(node)
+
+    def take_let_through(self) -> dict[NodeId, int]:
+        """How many bytes that was, of those that came to be near since this was last asked for."""
+        taken, self._let_through = self._let_through, {}
+        return taken
 
 
 class CopyMeter:

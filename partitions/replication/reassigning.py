@@ -27,7 +27,7 @@ from tidemark.partitions.replication.reassignment_values import (
     ReplicaWish,
     Stage,
 )
-from tidemark.partitions.replication.throttles import UNLIMITED, Copy, Throttle, copy_rates
+from tidemark.partitions.replication.throttles import UNLIMITED, Copy, CopyLimits, Throttle
 from tidemark.partitions.storage.state_db import PartitionKey
 from tidemark.protocol.types import NodeId
 
@@ -63,6 +63,7 @@ class Reassignments:
         """What all learners of this broker's groups are sent together, at most."""
         self.throttles: Sequence[Throttle] = ()
         """What some of them are."""
+        self._limits = CopyLimits()
         self.bytes_sent = 0
         """To learners, in all."""
 
@@ -143,6 +144,7 @@ class Reassignments:
         self._looked_at = now
         room = self._timing.copies_max
         copying: list[tuple[GroupReplica, NodeId]] = []
+        limits = self._all_limits()
         # Those that have begun go on, before others begin.
         begun = [item for item in self._jobs.items() if item[1].is_under_way]
         for key, job in (*begun, *self._next_waiting()):
@@ -157,9 +159,11 @@ class Reassignments:
             if job.stage not in (Stage.WAIT, Stage.DONE) and not job.is_stuck:
                 room -= 1
             self.bytes_sent += job.measure(replica, now)
+            for learner, size_bytes in job.near.take_let_through().items():
+                self._limits.let_through(Copy(key, learner), size_bytes, limits)
             if job.stage is Stage.COPY and replica.is_leader and job.learner is not None:
                 copying.append((replica, job.learner))
-        self._allow(copying, elapsed)
+        self._allow(copying, limits, elapsed)
 
     def _next_waiting(self) -> list[tuple[PartitionKey, Reassignment]]:
         """Some of those that wait for their turn, or in whose way something stands: there may be
@@ -172,14 +176,25 @@ class Reassignments:
         self._waiting_from = first + most
         return (waiting + waiting)[first : first + most]
 
-    def _allow(self, copying: list[tuple[GroupReplica, NodeId]], elapsed: float) -> None:
+    def _all_limits(self) -> Sequence[Throttle]:
+        if self.bytes_per_second == NO_LIMIT:
+            return self.throttles
+        return (Throttle(self.bytes_per_second, None), *self.throttles)
+
+    def _allow(
+        self,
+        copying: list[tuple[GroupReplica, NodeId]],
+        limits: Sequence[Throttle],
+        elapsed: float,
+    ) -> None:
         """Each that is being copied gets its part of what this broker may send by now."""
-        seconds = min(elapsed, self._timing.refill_max_s)
         copies = [Copy(replica.key, learner) for replica, learner in copying]
-        rates = copy_rates(copies, self.bytes_per_second, self.throttles)
-        for (replica, learner), rate in zip(copying, rates, strict=True):
-            share = None if rate == UNLIMITED else int(rate * seconds)
-            replica.tell(partial(Group.allow, node=learner, more_bytes=share))
+        shares = self._limits.shares(
+            copies, limits, elapsed=elapsed, elapsed_max=self._timing.refill_max_s
+        )
+        for (replica, learner), share in zip(copying, shares, strict=True):
+            more = None if share == UNLIMITED else int(share)
+            replica.tell(partial(Group.allow, node=learner, more_bytes=more))
 
 
 def may_be_wished_later(replica: GroupReplica, version: int) -> bool:

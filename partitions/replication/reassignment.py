@@ -21,7 +21,7 @@ from functools import partial
 from tidemark.partitions.raft.entries import Configuration
 from tidemark.partitions.raft.group import Group
 from tidemark.partitions.raft.progress import NodeProgress
-from tidemark.partitions.replication.copy_meter import CopyMeter, lag_bytes
+from tidemark.partitions.replication.copy_meter import CopyMeter, NearLearners, lag_bytes
 from tidemark.partitions.replication.group_replica import GroupReplica
 from tidemark.partitions.replication.node import ReplicationNode
 from tidemark.partitions.replication.reassignment_values import (
@@ -51,6 +51,7 @@ class Reassignment:
         "is_stuck",
         "learner",
         "meter",
+        "near",
         "stage",
         "why",
         "wish",
@@ -79,6 +80,7 @@ class Reassignment:
         self.meter = meter
         self._not_before = 0.0
         self._failures = 0
+        self.near = NearLearners()
         self._holding: GroupReplica | None = None
         self._held_at = 0.0
         # While writes are held: the voters to go over to.
@@ -170,12 +172,15 @@ class Reassignment:
             elif node not in progress:
                 replica.tell(partial(_begin_with, node=node))
                 self.learner = node
+                self.near.forget(node)
                 return False
             elif not self._is_near(replica, progress[node]):
                 self.learner = node
+                self.near.forget(node)
                 self._note_silence(progress[node], now)
                 return False
             elif not progress[node].is_voter:
+                self.near.note(replica, progress[node])
                 replica.tell(partial(Group.allow, node=node, more_bytes=None))
         if dead:
             self.why, self.is_stuck = f"broker {dead[0]} cannot be reached", True
@@ -201,7 +206,7 @@ class Reassignment:
             self._seen, self._seen_at = seen, now
         elif now - self._seen_at >= self._timing.silence_s:
             self.why = f"broker {each.node} does not take in what it is sent"
-            if each.is_held_back:
+            if each.allowance is not None and each.allowance <= 0:
                 self.why = f"a limit holds back what broker {each.node} is sent"
             self.is_stuck = True
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from typing import Final, NamedTuple
 
-from tidemark.partitions.replication.reassignment_values import NO_LIMIT
 from tidemark.partitions.storage.state_db import PartitionKey
 from tidemark.protocol.types import NodeId
 
@@ -23,25 +22,50 @@ class Throttle(NamedTuple):
     """What some copies may take together."""
 
     bytes_per_second: float
-    keys: Collection[PartitionKey]
+    keys: Collection[PartitionKey] | None
+    """`None` is all of them."""
     learner: NodeId | None = None
     """Only what is sent to that broker; `None` is to any."""
 
+    @property
+    def name(self) -> tuple[bool, NodeId | None]:
+        """The same though the rate and the keys change."""
+        return self.keys is None, self.learner
+
     def covers(self, copy: Copy) -> bool:
-        return self.learner in (None, copy.learner) and copy.key in self.keys
+        is_named = self.keys is None or copy.key in self.keys
+        return is_named and self.learner in (None, copy.learner)
 
 
-def copy_rates(
-    copies: Sequence[Copy], bytes_per_second: int, throttles: Sequence[Throttle]
-) -> list[float]:
-    """For each copy, in bytes per second. Those that share a limit get equal parts of it.
+class CopyLimits:
+    """All limits of a broker. What a copy that is nearly there is sent beside them they make good:
+    those that come after it are sent so much later. Else many small logs would know no limit."""
 
-    `bytes_per_second` is the limit on all of them, `NO_LIMIT` for none.
-    """
-    all_together = UNLIMITED if bytes_per_second == NO_LIMIT else bytes_per_second
-    rates = [all_together / len(copies)] * len(copies) if copies else []
-    for throttle in throttles:
-        covered = [at for at, copy in enumerate(copies) if throttle.covers(copy)]
-        for at in covered:
-            rates[at] = min(rates[at], throttle.bytes_per_second / len(covered))
-    return rates
+    def __init__(self) -> None:
+        self._owed: dict[tuple[bool, NodeId | None], float] = {}
+
+    def let_through(self, copy: Copy, size_bytes: int, limits: Sequence[Throttle]) -> None:
+        for limit in limits:
+            if limit.covers(copy):
+                self._owed[limit.name] = self._owed.get(limit.name, 0.0) + size_bytes
+
+    def shares(
+        self,
+        copies: Sequence[Copy],
+        limits: Sequence[Throttle],
+        *,
+        elapsed: float,
+        elapsed_max: float,
+    ) -> list[float]:
+        """How many more bytes each may be sent after so many seconds, of which no more than
+        `elapsed_max` are made use of. Those that share a limit get equal parts of it."""
+        shares = [UNLIMITED] * len(copies)
+        owed, self._owed = self._owed, {}
+        for limit in limits:
+            left = owed.get(limit.name, 0.0) - limit.bytes_per_second * elapsed
+            self._owed[limit.name] = max(0.0, left)
+            most = limit.bytes_per_second * min(elapsed, elapsed_max)
+            covered = [at for at, copy in enumerate(copies) if limit.covers(copy)]
+            for at in covered:
+                shares[at] = min(shares[at], max(0.0, min(most, -left)) / len(covered))
+        return shares

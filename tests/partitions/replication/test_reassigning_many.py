@@ -20,7 +20,7 @@ BEFORE, AFTER = (1, 2, 3), tuple(map(NodeId, (2, 3, 4)))
 class Many(Cluster):
     """Groups that are led by broker 1 and are all to be on other brokers."""
 
-    def __init__(self) -> None:
+    def __init__(self, after: tuple[NodeId, ...] = AFTER) -> None:
         super().__init__(4)
         self.keys = [PartitionKey(UUID(int=100 + number), 0) for number in range(GROUPS)]
         for broker in self.brokers.values():
@@ -31,7 +31,7 @@ class Many(Cluster):
         self.parts = {
             node: Reassignments(broker.node, timing=TIMING) for node, broker in self.brokers.items()
         }
-        wishes = {key: ReplicaWish(AFTER, 1) for key in self.keys}
+        wishes = {key: ReplicaWish(after, 1) for key in self.keys}
         for node, part in self.parts.items():
             part.set_all(wishes, 2)
             self[node].node.peers.metadata_version = 2

@@ -2,11 +2,13 @@
 
 import pytest
 
-from tests.partitions.replication.cluster import KEY
+from tests.partitions.replication.cluster import KEY, batch_of
 from tests.partitions.replication.test_reassigning import Moving
-from tidemark.partitions.replication.reassigning import NO_LIMIT, ReassignmentTiming, Stage
-from tidemark.partitions.replication.throttles import UNLIMITED, Copy, Throttle, copy_rates
+from tests.partitions.replication.test_reassigning_many import Many
+from tidemark.partitions.replication.reassigning import ReassignmentTiming, Stage
+from tidemark.partitions.replication.throttles import UNLIMITED, Copy, CopyLimits, Throttle
 from tidemark.partitions.storage.state_db import PartitionKey
+from tidemark.protocol.records.header import check_batch
 from tidemark.protocol.types import NodeId
 
 OTHER = PartitionKey(KEY.topic_id, KEY.partition + 1)
@@ -70,8 +72,45 @@ def test_those_that_share_a_limit_get_equal_parts_and_the_lowest_holds() -> None
     copies = [Copy(KEY, FOURTH), Copy(KEY, FIFTH), Copy(OTHER, FOURTH)]
     fourth = Throttle(100, {KEY, OTHER}, FOURTH)
     leader = Throttle(90, {KEY})
-    assert copy_rates(copies, NO_LIMIT, ()) == [UNLIMITED] * 3
-    assert copy_rates(copies, NO_LIMIT, (fourth,)) == [50, UNLIMITED, 50]
-    assert copy_rates(copies, NO_LIMIT, (fourth, leader)) == [45, 45, 50]
-    assert copy_rates(copies, 60, (fourth, leader)) == [20, 20, 20]
-    assert copy_rates([], 60, (fourth,)) == []
+    of_all = Throttle(60, None)
+
+    def shares(*limits: Throttle) -> list[float]:
+        return CopyLimits().shares(copies, limits, elapsed=1.0, elapsed_max=1.0)
+
+    assert shares() == [UNLIMITED] * 3
+    assert shares(fourth) == [50, UNLIMITED, 50]
+    assert shares(fourth, leader) == [45, 45, 50]
+    assert shares(fourth, leader, of_all) == [20, 20, 20]
+
+
+def test_what_was_let_through_is_made_good_before_anything_else_is_sent() -> None:
+    limits, copies = CopyLimits(), [Copy(KEY, FOURTH), Copy(KEY, FIFTH)]
+    fourth = Throttle(100, {KEY}, FOURTH)
+
+    def shares(elapsed: float = 1.0) -> list[float]:
+        return limits.shares(copies, (fourth,), elapsed=elapsed, elapsed_max=1.0)
+
+    limits.let_through(copies[1], 1000, (fourth,))
+    assert shares() == [100, UNLIMITED]
+    limits.let_through(copies[0], 150, (fourth,))
+    assert [shares()[0] for _ in range(3)] == [0, 50, 100]
+    limits.let_through(copies[0], 1000, (fourth,))
+    assert shares(60.0)[0] == 100, "of a long time only a part is made use of, but all is paid"
+
+
+def test_many_small_logs_are_limited_together_though_each_is_nearly_there_at_once() -> None:
+    cluster = Many(after=(NodeId(1), NodeId(2), FOURTH))
+    for key in cluster.keys:
+        records = batch_of("x" * 5000)
+        cluster[1].replica(key).append(check_batch(records), records, 0)
+    cluster.settle()
+    leader = cluster.parts[NodeId(1)]
+    leader.throttles = (Throttle(RATE, {*cluster.keys}, FOURTH),)
+    begun, done = cluster.now, set[PartitionKey]()
+    while len(done) < len(cluster.keys):
+        cluster.look()
+        done |= {key for key, _ in leader.done()}
+        assert cluster.now < begun + 30
+    size = 5000 * len(cluster.keys)
+    # The last ones need not wait for what they let through themselves.
+    assert cluster.now - begun > 0.7 * size / RATE

@@ -7,6 +7,7 @@ fast as cramjam's to read and twice as fast to write.
 
 import struct
 import zlib
+from collections.abc import Iterator
 from mmap import MAP_ANONYMOUS, MAP_PRIVATE, mmap
 from typing import Final
 
@@ -28,7 +29,10 @@ _LZ4_RATIO_MAX: Final = 255
 _SNAPPY_RATIO_MAX: Final = 22
 
 _GZIP_WINDOW_BITS: Final = 16 + zlib.MAX_WBITS  # 16: with gzip's header and trailer
+_GZIP_PIECE_BYTES: Final = 256
 _ZSTD_LEVEL: Final = 3
+_ZSTD_SKIPPABLE: Final = struct.Struct("<II")
+_ZSTD_SKIPPABLE_MAGIC: Final = 0x184D2A50
 _ZSTD_ROOM_MIN: Final = 64 << 10
 _ZSTD_RATIO_GUESS: Final = 16
 """What a frame that does not say inflates to. JSON does 8 to 16 times; much more room is slower."""
@@ -90,14 +94,35 @@ def _bounded(data: bytes, bytes_max: int) -> bytes:
 
 
 def _decompress_gzip(data: memoryview, bytes_max: int) -> bytes:
+    out, position = _inflate_member(data, bytes_max, piece_bytes=len(data))
+    if position == len(data):
+        return out
+    members, left = [out], bytes_max - len(out)
+    while position < len(data):
+        out, length = _inflate_member(data[position:], left, piece_bytes=_GZIP_PIECE_BYTES)
+        members.append(out)
+        position, left = position + length, left - len(out)
+    return b"".join(members)
+
+
+def _inflate_member(data: memoryview, bytes_max: int, *, piece_bytes: int) -> tuple[bytes, int]:
+    """What the first member of `data` holds, and how long it is.
+
+    zlib copies what is behind a member's end. So pieces begin small and grow: as a whole, the rest
+    would be copied once for each of thousands of members.
+    """
     inflate = zlib.decompressobj(wbits=_GZIP_WINDOW_BITS)
-    # One byte beyond the bound tells "just fits" from "too much"; zlib reads 0 as "no bound".
-    out = _bounded(inflate.decompress(data, bytes_max + 1), bytes_max)
-    if not inflate.eof:
-        raise ValueError("truncated")
-    if inflate.unused_data:
-        raise ValueError("more after its end")
-    return out
+    parts, position, left = [], 0, bytes_max
+    while not inflate.eof:
+        piece = data[position : position + piece_bytes]
+        if not piece:
+            raise ValueError("truncated")
+        # One byte beyond the bound tells "just fits" from "too much"; zlib reads 0 as "no bound".
+        parts.append(_bounded(inflate.decompress(piece, left + 1), left))
+        position, left = position + len(piece), left - len(parts[-1])
+        piece_bytes *= 2
+    whole = parts[0] if len(parts) == 1 else b"".join(parts)
+    return whole, position - len(inflate.unused_data)
 
 
 def _compress_xerial(data: memoryview) -> bytes:
@@ -154,6 +179,48 @@ def _decompress_lz4(data: memoryview, bytes_max: int) -> bytes:
 
 def _decompress_zstd(data: memoryview, bytes_max: int) -> bytes:
     zstd = zstandard.ZstdDecompressor()
+    frames, left = [], bytes_max
+    for frame in _zstd_frames(data):
+        frames.append(_decompress_zstd_frame(zstd, frame, left))
+        left -= len(frames[-1])
+    return frames[0] if len(frames) == 1 else b"".join(frames)
+
+
+def _zstd_frames(data: memoryview) -> Iterator[memoryview]:
+    """The frames of `data`, without those that are to be skipped (RFC 8878, section 3.1)."""
+    start = 0
+    while start < len(data) or not start:
+        if len(data) - start >= _ZSTD_SKIPPABLE.size:
+            magic, length = _ZSTD_SKIPPABLE.unpack_from(data, start)
+            if magic & ~0xF == _ZSTD_SKIPPABLE_MAGIC:
+                start = _within(data, start + _ZSTD_SKIPPABLE.size + length)
+                continue
+        end = _zstd_frame_end(data, start)
+        yield data[start:end]
+        start = end
+
+
+def _zstd_frame_end(data: memoryview, start: int) -> int:
+    """By the lengths of its blocks: the library reads one frame, and does not say where it ends."""
+    at = start + zstandard.frame_header_size(data[start:])
+    is_last = False
+    while not is_last:
+        block = int.from_bytes(data[at : _within(data, at + 3)], "little")
+        is_last, is_run, length = bool(block & 1), block >> 1 & 3 == 1, block >> 3
+        at += 3 + (1 if is_run else length)
+    has_checksum = data[start + 4] >> 2 & 1
+    return _within(data, at + 4 * has_checksum)
+
+
+def _within(data: memoryview, end: int) -> int:
+    if end > len(data):
+        raise ValueError("truncated")
+    return end
+
+
+def _decompress_zstd_frame(
+    zstd: zstandard.ZstdDecompressor, data: memoryview, bytes_max: int
+) -> bytes:
     size = zstandard.frame_content_size(data)
     if size > bytes_max:
         raise _TooLarge
@@ -161,11 +228,13 @@ def _decompress_zstd(data: memoryview, bytes_max: int) -> bytes:
         return zstd.decompress(data, allow_extra_data=False)
     # The frame does not say, as Java's never do. zstandard's stream reader takes a cut frame for a
     # whole one, so guess the room, and try again with more.
-    room = min(max(_ZSTD_ROOM_MIN, len(data) * _ZSTD_RATIO_GUESS), bytes_max)
+    # Where nothing may come any more an empty frame still may, and no room is read as "it says".
+    room = max(1, min(max(_ZSTD_ROOM_MIN, len(data) * _ZSTD_RATIO_GUESS), bytes_max))
     while True:
         try:
-            return zstd.decompress(data, max_output_size=room, allow_extra_data=False)
+            out = zstd.decompress(data, max_output_size=room, allow_extra_data=False)
+            return _bounded(out, bytes_max)
         except zstandard.ZstdError:
-            if room == bytes_max:
+            if room >= bytes_max:
                 raise
             room = min(room * _ZSTD_RATIO_GUESS, bytes_max)

@@ -11,7 +11,7 @@ from contextlib import suppress
 import cramjam
 import pytest
 import zstandard
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from tests.protocol.records.strategies import CODECS
@@ -144,9 +144,64 @@ def test_a_bomb_is_refused_quickly_and_in_little_memory(
     assert seconds < 1
 
 
-def test_gzip_made_of_empty_members_is_refused() -> None:
-    with pytest.raises(CorruptBatch, match="more after its end"):
-        decompress(Compression.GZIP, gzip.compress(b"") * 1000, bytes_max=MB)
+def in_frames(
+    codec: Compression, parts: list[bytes], *, says_size: bool = True, checks: bool = False
+) -> bytes:
+    """Each part compressed by itself, as what writes them in parallel does."""
+    if codec is Compression.GZIP:
+        return b"".join(map(gzip.compress, parts))
+    zstd = zstandard.ZstdCompressor(write_content_size=says_size, write_checksum=checks)
+    return b"".join(map(zstd.compress, parts))
+
+
+FRAMED = st.sampled_from([Compression.GZIP, Compression.ZSTD])
+PARTS = st.lists(
+    st.builds(bytes.__mul__, st.binary(max_size=300), st.integers(1, 2000)), min_size=1
+)
+
+
+@given(codec=FRAMED, parts=PARTS, says_size=st.booleans(), checks=st.booleans())
+@example(codec=Compression.ZSTD, parts=[b"x", b""], says_size=False, checks=False)
+def test_several_frames_are_read_as_one(
+    codec: Compression, parts: list[bytes], says_size: bool, checks: bool
+) -> None:
+    data = b"".join(parts)
+    frames = in_frames(codec, parts, says_size=says_size, checks=checks)
+    assert decompress(codec, frames, bytes_max=max(len(data), 1)) == data
+    if data:
+        with pytest.raises(CorruptBatch):
+            decompress(codec, frames, bytes_max=len(data) - 1)
+
+
+@given(
+    parts=st.lists(st.binary(max_size=20), min_size=1, max_size=4), skipped=st.binary(max_size=9)
+)
+def test_what_zstd_is_to_skip_is_skipped(parts: list[bytes], skipped: bytes) -> None:
+    between = struct.pack("<II", 0x184D2A5F, len(skipped)) + skipped
+    frames = between.join(map(zstandard.compress, parts))
+    for data in (frames, between + frames, frames + between):
+        assert decompress(Compression.ZSTD, data, bytes_max=MB) == b"".join(parts)
+    with pytest.raises(CorruptBatch):
+        decompress(Compression.ZSTD, frames + between[:-1], bytes_max=MB)
+
+
+@pytest.mark.parametrize("codec", [Compression.GZIP, Compression.ZSTD])
+@pytest.mark.parametrize("tail", [b"\0", b"words behind it", b"\x28\xb5\x2f\xfd", b"\x1f\x8b\x08"])
+def test_what_is_behind_the_last_frame_and_none_is_refused(codec: Compression, tail: bytes) -> None:
+    frames = in_frames(codec, [b"some words", b"and others"])
+    with pytest.raises(CorruptBatch):
+        decompress(codec, frames + tail, bytes_max=MB)
+    for cut in range(1, 12):
+        with pytest.raises(CorruptBatch):
+            decompress(codec, frames[:-cut], bytes_max=MB)
+
+
+@pytest.mark.parametrize("codec", [Compression.GZIP, Compression.ZSTD])
+def test_many_small_frames_take_time_by_their_number_not_by_its_square(codec: Compression) -> None:
+    frames = in_frames(codec, [b"words"] * 100_000)
+    started = time.process_time()
+    assert len(decompress(codec, frames, bytes_max=MB)) == 500_000
+    assert time.process_time() - started < 10
 
 
 def test_an_xerial_block_longer_than_the_stream_is_refused() -> None:

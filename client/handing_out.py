@@ -211,6 +211,13 @@ class HandingOut:
         if self._records and self._records[-1] is record:
             self._taken = len(self._records) - count
 
+    def take_back_batches(self, fetched: FetchedBatches) -> None:
+        """What `fetch_batches` has given was not used: it is fetched once more. Nothing if it is
+        not this consumer's any more."""
+        reading = self._reading
+        if reading is not None and reading.topic_partition == fetched.topic_partition:
+            self._jump(reading, fetched.fetch_offset)
+
     def _finish_to(self, topic_partition: TopicPartition, offset: Offset) -> None:
         """The caller has said so: what it has in its hands before that is done with."""
         reading = self._readings.by_partition.get(topic_partition)

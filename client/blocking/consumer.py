@@ -26,6 +26,8 @@ class BlockingConsumer:
         self._crossed: list[ConsumerRecord] = []
         self._rest = iter(self._crossed)
         """Those of them that no loop was given yet."""
+        self._batches: Iterator[FetchedBatches | None] = iter(())
+        """What `fetch_batches` was not given yet, and has come."""
 
     def __iter__(self) -> Iterator[ConsumerRecord]:
         while True:
@@ -43,6 +45,9 @@ class BlockingConsumer:
         whichever thread waits for it."""
         if self._crossed:
             self._consumer.take_back(self._crossed[-1], length_hint(self._rest))
+        for fetched in self._batches:
+            if fetched is not None:
+                self._consumer.take_back_batches(fetched)
 
     def _give_up(self) -> None:
         """Have the consumer hand out anew what no loop was given. In the client's thread."""
@@ -70,8 +75,16 @@ class BlockingConsumer:
 
     def fetch_batches(self) -> FetchedBatches | None:
         """As `Consumer.fetch_batches`."""
-        self._portal.run_sync(self._give_up)
-        return self._portal.run(self._consumer.fetch_batches)
+
+        async def fetch() -> Iterator[FetchedBatches | None]:
+            self._give_up()
+            self._batches = crossed = iter([await self._consumer.fetch_batches()])  # as in _cross
+            return crossed
+
+        while True:
+            for fetched in self._portal.run(fetch):
+                return fetched
+            # Another thread has had it taken back.
 
     @property
     def group_membership(self) -> GroupMembership:

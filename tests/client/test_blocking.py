@@ -104,6 +104,7 @@ OF_ITS_TASKS = {
     "lost",
     "revoked",
     "start",
+    "take_back_batches",
 }
 """What the client itself calls."""
 

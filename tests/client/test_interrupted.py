@@ -10,9 +10,9 @@ from contextlib import contextmanager
 import pytest
 import trio
 
-from tidemark.client import Consumer, ConsumerRecord, TopicPartition
+from tidemark.client import Consumer, ConsumerRecord, FetchedBatches, TopicPartition
 from tidemark.client import open_client as open_trio_client
-from tidemark.client.blocking import BlockingClient, open_client
+from tidemark.client.blocking import BlockingClient, BlockingConsumer, open_client
 from tidemark.client.wire import Wire
 from tidemark.protocol.schema import Message
 from tidemark.testing import BlockingCluster, Cluster, open_blocking_cluster
@@ -105,6 +105,38 @@ def test_what_had_come_when_its_wait_was_interrupted_is_handed_out_next(
         assert next(iter(consumer)).value == b"0"
     with scripts.consumer(here, group=group, until_end=True) as consumer:
         assert [record.value for record in consumer] == [b"1", b"2"]
+
+
+def test_batches_that_had_come_when_their_wait_was_interrupted_are_handed_out_next(
+    scripts: BlockingClient, here: TopicPartition, group: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fetch_batches = Consumer.fetch_batches
+
+    async def fetch_and_interrupt(consumer: Consumer) -> FetchedBatches | None:
+        fetched = await fetch_batches(consumer)
+        interrupt()
+        time.sleep(0.1)  # noqa: ASYNC251 # whoever is interrupted hears of it first
+        return fetched
+
+    def interrupted_fetch(consumer: BlockingConsumer) -> None:
+        monkeypatch.setattr(Consumer, "fetch_batches", fetch_and_interrupt)
+        with pytest.raises(KeyboardInterrupt):
+            consumer.fetch_batches()
+        monkeypatch.undo()
+
+    with scripts.producer() as producer:
+        producer.send(here.topic, b"0").wait()
+    with scripts.consumer(here, group=group) as consumer:
+        interrupted_fetch(consumer)
+        assert consumer.position(here) == 0
+        fetched = consumer.fetch_batches()
+        assert fetched is not None
+        assert fetched.fetch_offset == 0
+        with scripts.producer() as producer:
+            producer.send(here.topic, b"1").wait()
+        interrupted_fetch(consumer)
+    with scripts.consumer(here, group=group, until_end=True) as consumer:
+        assert [record.value for record in consumer] == [b"1"]
 
 
 def test_a_client_can_be_left_after_opening_a_producer_was_interrupted() -> None:

@@ -1,9 +1,11 @@
 """Error codes of answers: to the enumeration, and to an exception."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Final
+from typing import Final, TypeVar
 
 from tidemark.protocol.errors import ErrorCode, RequestError
+
+T = TypeVar("T")
 
 _TOLD_MAX: Final = 10
 """So many refusals are told with the first: of a thousand partitions all may be."""
@@ -68,6 +70,18 @@ def raise_first(refusals: Sequence[RequestError]) -> None:
     if len(others) > _TOLD_MAX:
         first.add_note(f"and {len(others) - _TOLD_MAX} more")
     raise first
+
+
+def only(answers: Sequence[T], what: object) -> T:
+    """The one answer about `what`, of which alone was asked. Raises `RequestError`."""
+    if len(answers) != 1:
+        raise left_out(what)
+    return answers[0]
+
+
+def left_out(what: object) -> RequestError:
+    """The error for what was asked about, where the answer says nothing of it."""
+    return RequestError(ErrorCode.UNKNOWN_SERVER_ERROR, f"{what}: left out of the answer")
 
 
 def failed(number: int, what: object, message: str | None = None) -> RequestError:

@@ -4,7 +4,7 @@ import math
 from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping
 from typing import Final, TypeVar
 
-from tidemark.client.codes import check, check_each
+from tidemark.client.codes import check, check_each, left_out, only, raise_first
 from tidemark.client.connection import Connection
 from tidemark.client.descriptions import BrokerDescription, CommittedOffset
 from tidemark.client.limits import INT64_MAX, require_whole
@@ -131,7 +131,7 @@ async def fetch_commits(
         OffsetFetchResponse,
     )
     check(answer.error_code, f"group {group}")
-    return _commits(answer.topics)
+    return _commits(group, topics, answer.topics)
 
 
 async def _fetch_commits_of_groups(
@@ -149,20 +149,23 @@ async def _fetch_commits_of_groups(
     answer = await connection.request(
         OffsetFetchRequest(groups=[asked], require_stable=True), OffsetFetchResponse
     )
-    commits: dict[TopicPartition, CommittedOffset] = {}
-    for answered in answer.groups:
-        check(answered.error_code, f"group {group}")
-        commits |= _commits(answered.topics)
-    return commits
+    answered = only(answer.groups, f"group {group}")
+    check(answered.error_code, f"group {group}")
+    return _commits(group, topics, answered.topics)
 
 
 def _commits(
+    group: str,
+    asked: Mapping[str, list[int]] | None,
     topics: Iterable[OffsetFetchResponseTopic | OffsetFetchResponseTopics],
 ) -> dict[TopicPartition, CommittedOffset]:
+    # What is left out is not without a commit: its reader would begin anew.
+    left = {TopicPartition(topic, each) for topic, some in (asked or {}).items() for each in some}
     commits: dict[TopicPartition, CommittedOffset] = {}
     for topic in topics:
         for partition in topic.partitions:
             topic_partition = TopicPartition(topic.name, partition.partition_index)
+            left.discard(topic_partition)
             check(partition.error_code, topic_partition)
             if partition.committed_offset >= 0:
                 commits[topic_partition] = CommittedOffset(
@@ -170,6 +173,7 @@ def _commits(
                     leader_epoch=Epoch(partition.committed_leader_epoch),
                     metadata=partition.metadata or None,
                 )
+    raise_first([left_out(f"{each} of group {group}") for each in sorted(left)])
     return commits
 
 
@@ -207,11 +211,13 @@ async def commit(
         ),
         OffsetCommitResponse,
     )
-    check_each(
-        (partition.error_code, f"{topic.name}-{partition.partition_index}", None)
+    codes = {
+        TopicPartition(topic.name, partition.partition_index): partition.error_code
         for topic in answer.topics
         for partition in topic.partitions
-    )
+    }
+    check_each((code, each, None) for each, code in codes.items())
+    raise_first([left_out(each) for each in offsets if each not in codes])
 
 
 def as_commit(offset: int | CommittedOffset) -> CommittedOffset:

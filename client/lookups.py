@@ -3,7 +3,7 @@
 from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping, Sequence
 from typing import Final, TypeVar, assert_never
 
-from tidemark.client.codes import check, failed, raise_first
+from tidemark.client.codes import check, failed, left_out, raise_first
 from tidemark.client.connection import Connection
 from tidemark.client.descriptions import BrokerDescription, ListedOffset
 from tidemark.client.network import Network, address_of
@@ -90,7 +90,9 @@ async def ask_leaders(
             except OSError as error:
                 failure = error
                 continue
-            for topic_partition, answer in answers.items():
+            for topic_partition in led:
+                is_told = topic_partition in answers
+                answer = answers[topic_partition] if is_told else left_out(topic_partition)
                 if not isinstance(answer, RequestError):
                     found[topic_partition] = answer
                 elif may_pass(answer):

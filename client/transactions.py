@@ -9,7 +9,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from typing import Final, TypeVar
 
 from tidemark.client.accumulator import ProducerIdentity
-from tidemark.client.codes import check
+from tidemark.client.codes import check, left_out, raise_first
 from tidemark.client.connection import Connection
 from tidemark.client.coordinator import (
     TRANSACTION,
@@ -143,12 +143,14 @@ class TransactionCalls:
 
         async def ask(_: BrokerDescription, connection: Connection) -> None:
             answer = await connection.request(request, TxnOffsetCommitResponse)
-            for topic in answer.topics:
-                for each in topic.partitions:
-                    check(
-                        each.error_code,
-                        f"{topic.name}-{each.partition_index} of group {group.group}",
-                    )
+            codes = {
+                TopicPartition(topic.name, each.partition_index): each.error_code
+                for topic in answer.topics
+                for each in topic.partitions
+            }
+            for at, code in codes.items():
+                check(code, f"{at} of group {group.group}")
+            raise_first([left_out(at) for at in commits if at not in codes])
 
         await on_coordinator(
             self._network,

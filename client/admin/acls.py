@@ -6,7 +6,7 @@ from typing import Final
 
 from tidemark.client.acl_descriptions import Acl, AclFilter
 from tidemark.client.admin.calls import Calls
-from tidemark.client.codes import check, check_each, failed, raise_first
+from tidemark.client.codes import check, check_each, failed, left_out, raise_first
 from tidemark.client.connection import Connection
 from tidemark.protocol.acls import ANY, Operation, PatternType, Permission, ResourceType
 from tidemark.protocol.messages.create_acls import (
@@ -79,6 +79,7 @@ class AclAdmin(Calls):
                 (created.error_code, _named(acl), created.error_message)
                 for acl, created in zip(acls, answer.results)
             )
+            raise_first([left_out(_named(acl)) for acl in [*acls][len(answer.results) :]])
 
         await self._on_controller(ask)
 

@@ -3,7 +3,7 @@
 from collections.abc import Collection, Mapping
 from typing import Final
 
-from tidemark.client.codes import check
+from tidemark.client.codes import check, only
 from tidemark.client.connection import Connection
 from tidemark.client.descriptions import ConfigEntry
 from tidemark.protocol.configs import AlterOp, ConfigResourceType, ConfigSource
@@ -60,7 +60,7 @@ async def describe(
         ),
         DescribeConfigsResponse,
     )
-    (result,) = answer.results
+    result = only(answer.results, resource)
     check(result.error_code, resource, result.error_message)
     return sorted(map(_entry, result.configs), key=lambda entry: entry.name)
 
@@ -96,7 +96,7 @@ async def change(
         ),
         incremental_alter_configs.IncrementalAlterConfigsResponse,
     )
-    (altered,) = answer.responses
+    altered = only(answer.responses, resource)
     check(altered.error_code, resource, altered.error_message)
 
 
@@ -117,7 +117,7 @@ async def replace(
         alter_configs.AlterConfigsRequest(resources=[replaced], validate_only=validate_only),
         alter_configs.AlterConfigsResponse,
     )
-    (altered,) = answer.responses
+    altered = only(answer.responses, resource)
     check(altered.error_code, resource, altered.error_message)
 
 

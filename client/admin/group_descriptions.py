@@ -2,7 +2,7 @@
 
 from contextlib import suppress
 
-from tidemark.client.codes import check
+from tidemark.client.codes import check, only
 from tidemark.client.connection import Connection
 from tidemark.client.descriptions import (
     BrokerDescription,
@@ -37,7 +37,7 @@ async def describe(
             group_ids=[group], include_authorized_operations=False
         )
         answer = await connection.request(request, described.ConsumerGroupDescribeResponse)
-        (found,) = answer.groups
+        found = only(answer.groups, f"group {group}")
         if found.error_code != ErrorCode.GROUP_ID_NOT_FOUND:
             check(found.error_code, f"group {group}", found.error_message)
             return _consumers(found, coordinator)
@@ -58,7 +58,7 @@ async def describe_rebalances(group: str, connection: Connection) -> list[Rebala
     answer = await connection.request(
         DescribeRebalancesRequest(groups=[group]), DescribeRebalancesResponse
     )
-    (found,) = answer.groups
+    found = only(answer.groups, f"group {group}")
     check(found.error_code, f"group {group}")
     return [
         RebalanceDescription(

@@ -4,7 +4,7 @@ from collections.abc import Collection, Iterable, Mapping
 
 from tidemark.client.admin import group_descriptions
 from tidemark.client.admin.calls import Calls
-from tidemark.client.codes import check, check_each
+from tidemark.client.codes import check, check_each, only
 from tidemark.client.connection import Connection
 from tidemark.client.coordinator import as_commit, commit, fetch_commits, on_coordinator
 from tidemark.client.descriptions import (
@@ -67,7 +67,7 @@ class GroupAdmin(Calls):
             answer = await connection.request(
                 DeleteGroupsRequest(groups_names=[group]), DeleteGroupsResponse
             )
-            (deleted,) = answer.results
+            deleted = only(answer.results, f"group {group}")
             check(deleted.error_code, f"group {group}")
 
         await on_coordinator(self._network, group, ask)

@@ -4,7 +4,7 @@ from collections.abc import Collection, Mapping, Sequence
 from typing import Final
 
 from tidemark.client.admin.calls import Calls
-from tidemark.client.codes import check, error_code
+from tidemark.client.codes import check, error_code, left_out, raise_first
 from tidemark.client.connection import Connection
 from tidemark.client.leader_descriptions import ElectedLeader, MovedLeader
 from tidemark.protocol.errors import ErrorCode, RequestError
@@ -76,6 +76,7 @@ class LeaderAdmin(Calls):
                 request, MoveLeadersResponse, patience_seconds=timeout_seconds + _LATE_SECONDS
             )
             check(answer.error_code, answer.error_message or "MoveLeaders")
+            raise_first([left_out(at) for at in [*targets][len(answer.moves) :]])
             return [
                 _moved(at, NodeId(target), each)
                 for (at, target), each in zip(targets.items(), answer.moves, strict=True)

@@ -5,7 +5,7 @@ from typing import Final
 
 from tidemark.client.admin.calls import Calls
 from tidemark.client.cluster import ClusterView
-from tidemark.client.codes import check, failed
+from tidemark.client.codes import check, failed, only
 from tidemark.client.connection import Connection
 from tidemark.client.descriptions import CreatedTopic, TopicDescription
 from tidemark.client.lookups import ask_leaders, by_topic
@@ -86,7 +86,7 @@ class TopicAdmin(Calls):
                     "the broker has no defaults: say how many partitions and replicas",
                 )
             answer = await connection.request(request, CreateTopicsResponse)
-            (created,) = answer.topics
+            created = only(answer.topics, f"topic {name}")
             check(created.error_code, f"topic {name}", created.error_message)
             return CreatedTopic(
                 name=name,
@@ -113,7 +113,7 @@ class TopicAdmin(Calls):
             else:
                 request = DeleteTopicsRequest(topic_names=[name], timeout_ms=TIMEOUT_MS)
             answer = await connection.request(request, DeleteTopicsResponse)
-            (deleted,) = answer.responses
+            deleted = only(answer.responses, f"topic {name}")
             check(deleted.error_code, f"topic {name}", deleted.error_message)
 
         await self._on_controller(ask)
@@ -162,7 +162,7 @@ class TopicAdmin(Calls):
 
         async def ask(connection: Connection) -> None:
             answer = await connection.request(request, CreatePartitionsResponse)
-            (grown,) = answer.results
+            grown = only(answer.results, f"topic {name}")
             check(grown.error_code, f"topic {name}", grown.error_message)
 
         await self._on_controller(ask)

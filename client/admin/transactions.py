@@ -4,7 +4,7 @@ from collections.abc import Collection, Iterable, Mapping
 
 from tidemark.client.accumulator import ProducerIdentity
 from tidemark.client.admin.producers import ProducerAdmin
-from tidemark.client.codes import check
+from tidemark.client.codes import check, only
 from tidemark.client.connection import Connection
 from tidemark.client.coordinator import TRANSACTION, on_coordinator
 from tidemark.client.descriptions import BrokerDescription
@@ -90,7 +90,7 @@ class TransactionAdmin(ProducerAdmin):
         ) -> TransactionDescription:
             request = DescribeTransactionsRequest(transactional_ids=[transactional_id])
             answer = await connection.request(request, DescribeTransactionsResponse)
-            (state,) = answer.transaction_states
+            state = only(answer.transaction_states, f"transactional id {transactional_id}")
             check(state.error_code, f"transactional id {transactional_id}")
             return _description(state, coordinator)
 
@@ -190,10 +190,10 @@ class TransactionAdmin(ProducerAdmin):
         ) -> Mapping[TopicPartition, RequestError | None]:
             request = WriteTxnMarkersRequest(markers=[marker])
             answer = await connection.request(request, WriteTxnMarkersResponse)
-            code = answer.markers[0].topics[0].partitions[0].error_code
-            if code == ErrorCode.NONE:
-                return dict.fromkeys(led)
-            return dict.fromkeys(led, RequestError(ErrorCode(code), str(place)))
+            topic = only(only(answer.markers, place).topics, place)
+            code = only(topic.partitions, place).error_code
+            refusal = RequestError(ErrorCode(code), str(place)) if code else None
+            return dict.fromkeys(led, refusal)
 
         await ask_leaders(self._network, [place], ask)
 

@@ -234,8 +234,9 @@ class _RangeReader:
 
     def _take(self, answer: FetchResponse) -> FetchedBatches | None:
         check(answer.error_code, f"fetch of {self._topic_partition}")
-        (topic,) = answer.responses
-        (data,) = topic.partitions
+        data = next((each for topic in answer.responses for each in topic.partitions), None)
+        if data is None:
+            return None  # as of a Kafka that has its client wait for a quota
         what = f"{self._topic_partition} at {self._position}"
         if data.error_code == ErrorCode.OFFSET_OUT_OF_RANGE and data.log_start_offset >= 0:
             what += f" (the log is from {data.log_start_offset} to {data.high_watermark})"

@@ -2,7 +2,7 @@
 
 import sys
 from collections.abc import Callable, Iterator
-from os.path import basename, dirname, isfile, realpath
+from os.path import basename, dirname, exists, isfile, realpath
 
 import click
 
@@ -41,7 +41,8 @@ def dump_(path: str, output: str, records: bool, rpk: str | None) -> None:
     """Print what is in a segment, or in all segments of a partition.
 
     DIR is a partition's directory, or a data directory. A batch that is not sound is still shown,
-    with what is wrong with it, and then the exit status is 1.
+    with what is wrong with it, and then the exit status is 1. A segment that the broker removes
+    meanwhile is named, and what is there by then follows.
     """
     if isfile(path) and not path.endswith(LOG_SUFFIX):
         raise click.UsageError(f"{path} is no segment: those end in {LOG_SUFFIX}")
@@ -69,7 +70,7 @@ def _dump_batches(path: str, write: _Write) -> int:
     """Print every batch; returns how many places are not sound."""
     damaged = 0
     for found in _everything(path, with_records=False):
-        damaged += isinstance(found, Problem) or found.damage is not None
+        damaged += _is_damage(found)
         write(found)
     return damaged
 
@@ -79,7 +80,7 @@ def _dump_records(path: str, write: Formatter) -> int:
     out, damaged = sys.stdout.buffer, 0
     for found in _everything(path, with_records=True):
         if isinstance(found, Problem) or found.damage is not None:
-            damaged += 1
+            damaged += _is_damage(found)
             what = found.what if isinstance(found, Problem) else found.damage
             click.echo(f"{found.path} at {found.position}: {what}", err=True)
         elif not found.header.is_control:
@@ -89,11 +90,20 @@ def _dump_records(path: str, write: Formatter) -> int:
     return damaged
 
 
+def _is_damage(found: StoredBatch | Problem) -> bool:
+    return not found.is_harmless if isinstance(found, Problem) else found.damage is not None
+
+
 def _everything(path: str, *, with_records: bool) -> Iterator[StoredBatch | Problem]:
     files = OsFiles()
     places = [path] if path.endswith(LOG_SUFFIX) else partition_directories(files, path)
     for place in places:
-        yield from dump(files, place, with_records=with_records)
+        try:
+            yield from dump(files, place, with_records=with_records)
+        except StorageError:
+            if place == path or exists(place):
+                raise
+            click.echo(f"{place} was removed meanwhile", err=True)  # with its topic, perhaps
 
 
 def _source(batch: StoredBatch) -> Source:

@@ -6,6 +6,7 @@ may be in use: what the broker is just appending may then look like a torn tail.
 """
 
 from collections.abc import Iterator
+from typing import Final
 
 from tidemark.partitions.storage.files import File, Files
 from tidemark.partitions.storage.names import LOG_SUFFIX, offset_in
@@ -17,6 +18,9 @@ from tidemark.protocol.records.header import BatchHeader, check_crc
 from tidemark.protocol.records.records import Record, decode_records
 from tidemark.protocol.types import Offset
 from tidemark.protocol.values import dataclass
+
+_LOOKS_MAX: Final = 5
+_REMOVED: Final = "removed while it was read"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -65,21 +69,70 @@ def dump(files: Files, path: str, *, with_records: bool = False) -> Iterator[Sto
 
     Where bytes are no batch, a `Problem` is given and the rest of that file left out, for nobody
     knows where the next batch begins. Raises `StorageError` if there is nothing to look at.
+
+    A broker that runs removes segments, and puts others in their place: where one is gone by the
+    time it is read, that is a harmless `Problem`, and what is there by then is gone on with.
     """
-    for segment_path in segment_paths(files, path):
-        file = open_segment(files, segment_path)
-        least = offset_in(segment_path.rpartition("/")[2], LOG_SUFFIX) or Offset(0)
+    paths = segment_paths(files, path)
+    begin = end = Offset(0)
+    looks = 0
+    while paths:
         try:
-            for position, header in iter_batches(file, 0, file.size()):
-                if header.base_offset < least and is_left_by_older(file, position, least):
-                    yield leftover(segment_path, position)
-                    break
-                yield read_batch(file, segment_path, position, header, with_records=with_records)
-        except CorruptBatch as error:
-            if is_left_by_older(file, error.at, least):
-                yield leftover(segment_path, error.at)
-            else:
-                yield Problem(path=segment_path, position=error.at, what=error.what)
+            for found in _dump(files, paths[0], begin, with_records=with_records):
+                looks = 0
+                if isinstance(found, StoredBatch) and found.damage is None:
+                    end = found.header.next_offset
+                yield found
+        except StorageError as error:
+            looks += 1
+            is_gone = isinstance(error.__cause__, FileNotFoundError)
+            if not is_gone or paths[0] == path or looks == _LOOKS_MAX:
+                raise
+            what = f"{_REMOVED}: what is there by now follows"
+            yield Problem(path=paths[0], position=0, what=what, is_harmless=True)
+            begin = end
+            paths = _paths_from(files, path, begin)
+        else:
+            del paths[0]
+
+
+def _dump(
+    files: Files, path: str, begin: Offset, *, with_records: bool
+) -> Iterator[StoredBatch | Problem]:
+    """What one segment has, from an offset on. Raises `StorageError`, from `FileNotFoundError` once
+    it is gone: its file may be another segment's by then."""
+    file = open_segment(files, path)
+    least = offset_in(path.rpartition("/")[2], LOG_SUFFIX) or Offset(0)
+    try:
+        for position, header in iter_batches(file, 0, file.size()):
+            if 0 < header.next_offset <= begin:
+                continue
+            is_older = header.base_offset < least and is_left_by_older(file, position, least)
+            stored = read_batch(file, path, position, header, with_records=with_records)
+            _require(files, path)
+            yield leftover(path, position) if is_older else stored
+            if is_older:
+                return
+    except CorruptBatch as error:
+        is_older = is_left_by_older(file, error.at, least)
+        _require(files, path)
+        problem = Problem(path=path, position=error.at, what=error.what)
+        yield leftover(path, error.at) if is_older else problem
+
+
+def _require(files: Files, path: str) -> None:
+    if not files.exists(path):
+        raise StorageError(f"{path} was {_REMOVED}") from FileNotFoundError(path)
+
+
+def _paths_from(files: Files, directory: str, begin: Offset) -> list[str]:
+    """The segments that are there now, from the one on that would hold this offset."""
+    try:
+        paths = segment_paths(files, directory)
+    except StorageError:
+        return []
+    before = [path for path in paths if base_offset_of(path) <= begin]
+    return before[-1:] + paths[len(before) :]
 
 
 def read_batch(
@@ -111,6 +164,14 @@ def read_batch(
 def leftover(path: str, position: int) -> Problem:
     """From there on, what an older segment has left in the file is in the segment's place."""
     return Problem(path=path, position=position, what=LEFT_BY_OLDER, is_harmless=True)
+
+
+def base_offset_of(path: str) -> Offset:
+    """Of a segment, by its file's name. Raises `StorageError` if it is not named as one."""
+    offset = offset_in(path.rpartition("/")[2], LOG_SUFFIX)
+    if offset is None:
+        raise StorageError(f"{path} is not named as a segment is: 20 digits and {LOG_SUFFIX}")
+    return offset
 
 
 def segment_paths(files: Files, path: str) -> list[str]:

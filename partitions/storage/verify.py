@@ -16,6 +16,7 @@ from tidemark.partitions.storage.index import (
 )
 from tidemark.partitions.storage.inspect import (
     Problem,
+    base_offset_of,
     leftover,
     open_segment,
     read_batch,
@@ -27,7 +28,6 @@ from tidemark.partitions.storage.names import (
     SNAPSHOT_SUFFIX,
     TIME_INDEX_SUFFIX,
     file_name,
-    offset_in,
 )
 from tidemark.partitions.storage.older_tail import is_left_by_older
 from tidemark.partitions.storage.scan import iter_batches
@@ -92,7 +92,7 @@ def _verify(
     expected: Offset | None = None
     epoch: int = NO_EPOCH
     for path in paths:
-        segment = _VerifiedSegment(path, _base_offset(path), open_segment(files, path))
+        segment = _VerifiedSegment(path, base_offset_of(path), open_segment(files, path))
         if expected is not None and expected != segment.base_offset:
             segment.problem(0, f"it begins at {segment.base_offset}, {expected} is next")
         epoch = segment.check(epoch, progress)
@@ -221,10 +221,3 @@ def _snapshot_problems(files: Files, directory: str) -> Iterator[Problem]:
         if snapshots.load(offset) is None:
             path = f"{directory}/{file_name(offset, SNAPSHOT_SUFFIX)}"
             yield Problem(path=path, position=0, what="its CRC is wrong", is_harmless=True)
-
-
-def _base_offset(path: str) -> Offset:
-    offset = offset_in(path.rpartition("/")[2], LOG_SUFFIX)
-    if offset is None:
-        raise StorageError(f"{path} is not named as a segment is: 20 digits and {LOG_SUFFIX}")
-    return offset

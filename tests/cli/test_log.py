@@ -138,6 +138,27 @@ def test_a_data_directory_is_all_its_partitions(
     assert printed.out.splitlines()[:2] == ["clicks-0 x", "orders-3 one"]
 
 
+def test_a_partition_that_is_removed_meanwhile_is_named_and_the_others_are_dumped(
+    partition: Path, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    gone = f"{partition.parent}/gone-0"
+    directories = [gone, str(partition)]
+    monkeypatch.setattr("tidemark.cli.log.dump.partition_directories", lambda *_: directories)
+    printed = tidemark(capfd, "log", "dump", partition.parent, "-f", "%v ")
+    assert (printed.status, printed.out) == (0, "one two three four ")
+    assert printed.err == f"{gone} was removed meanwhile\n"
+
+
+def test_what_an_older_segment_has_left_is_shown_and_no_damage(
+    partition: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    path = partition / "00000000000000000004.log"
+    path.write_bytes(batch(4, "five") + batch(0, "one") + batch(1, "two"))
+    printed = tidemark(capfd, "log", "dump", partition)
+    assert "what an older segment has left" in printed.out
+    assert (printed.status, printed.err) == (0, "")
+
+
 def test_what_is_sound_is_said_to_be(partition: Path, capfd: pytest.CaptureFixture[str]) -> None:
     printed = tidemark(capfd, "log", "verify", partition)
     assert printed.status == 0

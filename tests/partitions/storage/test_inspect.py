@@ -1,6 +1,7 @@
 """Looking at files from outside: what is there, and everything that is wrong."""
 
 import errno
+from collections.abc import Sequence
 
 import pytest
 
@@ -16,6 +17,7 @@ from tidemark.partitions.storage.log import Log
 from tidemark.partitions.storage.settings import LogSettings
 from tidemark.partitions.storage.verify import verify
 from tidemark.protocol.errors import StorageError
+from tidemark.protocol.types import Offset
 from tidemark.testing.memory_files import MemoryFiles
 
 DIRECTORY = "/p-0"
@@ -42,6 +44,15 @@ def files() -> MemoryFiles:
 def flip(files: MemoryFiles, path: str, position: int) -> None:
     file = files.open(path)
     file.pwrite(bytes([file.pread(1, position)[0] ^ 0x10]), position)
+
+
+def remove(files: MemoryFiles, base_offset: int) -> None:
+    for suffix in (".log", ".index", ".timeindex"):
+        files.remove(path(base_offset, suffix))
+
+
+def base_offsets(found: Sequence[StoredBatch | Problem]) -> list[Offset]:
+    return [each.header.base_offset for each in found if isinstance(each, StoredBatch)]
 
 
 def problems(files: MemoryFiles) -> list[tuple[str, int, bool]]:
@@ -88,6 +99,66 @@ def test_a_dump_ends_where_no_batch_is(files: MemoryFiles) -> None:
     assert found[1].position == BATCH_BYTES
 
 
+def test_a_dump_goes_on_with_what_is_there_where_retention_is_faster(
+    files: MemoryFiles, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def remove_and_open(name: str) -> File:
+        remove(files, 0)
+        monkeypatch.undo()
+        return files.open_reader(name)
+
+    monkeypatch.setattr(files, "open_reader", remove_and_open)
+    told, *batches = dump(files, DIRECTORY)
+    assert isinstance(told, Problem)
+    assert (told.path, told.is_harmless) == (path(0), True)
+    assert "removed" in told.what
+    assert base_offsets(batches) == [6, 8, 10]
+
+
+def test_a_dump_tells_a_file_that_is_used_again_from_what_it_was(files: MemoryFiles) -> None:
+    found = dump(files, DIRECTORY)
+    assert base_offsets([next(found)]) == [0]
+    flip(files, path(0), BATCH_BYTES)
+    remove(files, 0)
+    told, *batches = found
+    assert isinstance(told, Problem)
+    assert (told.path, told.is_harmless) == (path(0), True)
+    assert base_offsets(batches) == [6, 8, 10]
+
+
+def test_a_dump_gives_no_batch_twice_and_none_less_where_segments_become_one(
+    files: MemoryFiles,
+) -> None:
+    found = dump(files, DIRECTORY)
+    before = [next(found) for _ in range(3)]
+    whole = [files.open(path(base)).pread(3 * BATCH_BYTES, 0) for base in (0, 6)]
+    files.create(path(99)).pwrite(b"".join(whole), 0)
+    files.rename(path(99), path(0))
+    remove(files, 6)
+    told, *after = found
+    assert isinstance(told, Problem)
+    assert base_offsets([*before, *after]) == [0, 2, 4, 6, 8, 10]
+
+
+def test_a_dump_of_one_file_that_is_removed_meanwhile_ends(files: MemoryFiles) -> None:
+    found = dump(files, path(0))
+    next(found)
+    remove(files, 0)
+    with pytest.raises(StorageError, match=r"0\.log was removed"):
+        next(found)
+
+
+def test_a_dump_looks_for_a_segment_that_cannot_be_opened_a_few_times_only(
+    files: MemoryFiles, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(name: str) -> File:
+        raise FileNotFoundError(errno.ENOENT, "No such file or directory", name)
+
+    monkeypatch.setattr(files, "open_reader", refuse)
+    with pytest.raises(StorageError, match=r"0\.log cannot be read: No such file"):
+        list(dump(files, DIRECTORY))
+
+
 def test_a_sound_log_has_no_problems(files: MemoryFiles) -> None:
     checked: list[int] = []
     found = verify(files, DIRECTORY, progress=checked.append)
@@ -120,8 +191,7 @@ def test_a_segment_that_is_removed_meanwhile_is_none(
     files: MemoryFiles, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def remove_and_open(name: str) -> File:
-        for suffix in (".log", ".index", ".timeindex"):
-            files.remove(path(0, suffix))
+        remove(files, 0)
         monkeypatch.undo()
         return files.open_reader(name)
 
@@ -136,8 +206,7 @@ def test_what_is_wrong_where_segments_have_gone_meanwhile_is_looked_at_again(
     def empty_remove_and_open(name: str) -> File:
         monkeypatch.undo()
         emptied = files.create(name)
-        for suffix in (".log", ".index", ".timeindex"):
-            files.remove(path(0, suffix))
+        remove(files, 0)
         return emptied
 
     monkeypatch.setattr(files, "open_reader", empty_remove_and_open)

@@ -25,7 +25,7 @@ from tidemark.broker.metadata.reception import CALL_SECONDS, Connections, Recept
 from tidemark.broker.peers.asking import Calls
 from tidemark.broker.peers.hello import metadata_of
 from tidemark.partitions.state_machines.cluster import ClusterState
-from tidemark.partitions.state_machines.cluster_commands import FoundCluster
+from tidemark.partitions.state_machines.cluster_commands import FoundCluster, RegisterBroker
 from tidemark.partitions.state_machines.cluster_values import BrokerMetadata
 from tidemark.protocol.errors import ErrorCode, RequestError
 from tidemark.protocol.messages.peer.join import JoinRequest, JoinResponse, PeerBroker
@@ -73,31 +73,68 @@ class Membership:
         nagging = Nagging(PATIENCE_SECONDS)
         while True:
             try:
-                await self._cluster.wait_version(await self._register_once(found))
-            except (RequestError, trio.TooSlowError) as error:
+                version = await self._register_once(found)
+            except RequestError as error:
                 nagging.about("broker %s is not registered yet: %s", self._own.node_id, error)
                 await nagging.pause()
             else:
+                await self._wait_applied(version, nagging)
                 return
 
     async def _register_once(self, found: Callable[[ClusterState], FoundCluster]) -> int:
         """The version that has the registration."""
         if self._cluster.leads:
-            try:
-                if self._cluster.state.cluster_id is None:
-                    await self._cluster.propose(found)
-                await self._cluster.propose(lambda state: registration(self._own, state))
-            except RequestError as error:
-                raise for_good(self._own, error) from error
+            await self._register_here(found)
             return self._cluster.state.version
         leader = self._cluster.leader
         request = join_request(self._own, self._cluster_id)
         if leader is None or leader not in self._calls.up:
             raise await self._register_by_address(request)
-        with trio.fail_after(CALL_SECONDS):
+        with trio.move_on_after(CALL_SECONDS):
             answered = await self._calls.call(leader, request, JoinResponse)
-        check_taken(self._own, answered)
-        return answered.metadata_version
+            check_taken(self._own, answered)
+            return answered.metadata_version
+        raise _too_slow(f"broker {leader}, which leads the cluster's metadata, does not answer")
+
+    async def _register_here(self, found: Callable[[ClusterState], FoundCluster]) -> None:
+        # What was given up may have been carried out by the time that it is decided anew.
+        def next_step(state: ClusterState) -> FoundCluster | RegisterBroker:
+            return found(state) if state.cluster_id is None else registration(self._own, state)
+
+        with trio.move_on_after(CALL_SECONDS):
+            try:
+                if self._cluster.state.cluster_id is None:
+                    await self._cluster.propose(next_step)
+                await self._cluster.propose(next_step)
+            except RequestError as error:
+                raise for_good(self._own, error) from error
+            return
+        raise _too_slow("too few of those who vote on the cluster's metadata have stored that")
+
+    async def _wait_applied(self, version: int, nagging: Nagging) -> None:
+        while True:
+            with trio.move_on_after(PATIENCE_SECONDS):
+                await self._cluster.wait_version(version)
+                return
+            nagging.about(
+                "broker %s is registered, and waits for what the cluster has decided before: "
+                "version %s of its metadata is here, and it is to be %s (%s)",
+                self._own.node_id,
+                self._cluster.state.version,
+                version,
+                self._whence(),
+            )
+
+    def _whence(self) -> str:
+        """Where the metadata come from, in a few words."""
+        leader = self._cluster.leader
+        if leader is None:
+            return self._cluster.why_leaderless
+        if leader == self._own.node_id:
+            return "this broker leads them"
+        if leader not in self._calls.up:
+            return f"broker {leader} leads them: {self._calls.trouble_with(leader)}"
+        return f"broker {leader} leads them, and is connected"
 
     async def _register_by_address(self, request: JoinRequest) -> RequestError:
         """Why it does not count yet. If it was taken, the others connect to this broker, and it
@@ -159,3 +196,7 @@ class Membership:
             ],
             voters=tuple(self._voters()),
         )
+
+
+def _too_slow(why: str) -> RequestError:
+    return RequestError(ErrorCode.REQUEST_TIMED_OUT, why)

@@ -222,6 +222,66 @@ async def test_a_start_is_registered_with_the_leader_and_applied_here() -> None:
         assert group.machine.state.brokers[NodeId(2)].incarnation == 4
 
 
+async def test_a_start_says_what_it_waits_for_once_it_is_registered(
+    autojump_clock: MockClock, caplog: pytest.LogCaptureFixture
+) -> None:
+    async with leader() as (membership, group):
+        follower = FakeGroup(log=group.log, is_serving=False, leader=NodeId(1))
+        line = Line(membership, up={NodeId(1): 1})
+        second = Membership(broker(2), "ours", cluster_log(follower), line, list)
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(second.register, found)
+            await trio.sleep(18)
+            assert len(caplog.messages) == 3
+            assert caplog.messages[0] == (
+                "broker 2 is registered, and waits for what the cluster has decided before: version"
+                " 0 of its metadata is here, and it is to be 3 (broker 1 leads them, and is"
+                " connected)"
+            )
+            del line.up[NodeId(1)]
+            await trio.sleep(5)
+            assert caplog.messages[-1].endswith("(broker 1 leads them: nobody is where 1 was)")
+            follower.leader = None
+            await trio.sleep(5)
+            assert "a majority of its voters is needed" in caplog.messages[-1]
+            follower.commit()
+
+
+async def test_a_leader_whose_registration_the_others_do_not_store_says_so(
+    autojump_clock: MockClock, caplog: pytest.LogCaptureFixture
+) -> None:
+    group = FakeGroup()
+    membership = Membership(broker(1), "ours", cluster_log(group), Line(), list)
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(membership.register, found)
+        await trio.sleep(17)
+        assert len(caplog.messages) == 3
+        assert "broker 1 is not registered yet: REQUEST_TIMED_OUT: too few" in caplog.messages[0]
+        assert len(group.log) == 1, "it does not propose the same again meanwhile"
+        group.commits_at_once = True
+        group.commit()
+    assert group.machine.state.cluster_id == "ours"
+    assert group.machine.state.brokers[NodeId(1)] == broker(1)
+
+
+async def test_a_leader_that_does_not_answer_is_named(
+    autojump_clock: MockClock, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def never(*_: object) -> JoinResponse:
+        await trio.sleep_forever()
+        raise AssertionError
+
+    line = Line(up={NodeId(1): 1})
+    monkeypatch.setattr(line, "call", never)
+    follower = cluster_log(FakeGroup(is_serving=False, leader=NodeId(1)))
+    with trio.move_on_after(6):
+        await Membership(broker(2), "ours", follower, line, list).register(found)
+    (message,) = caplog.messages
+    assert message.endswith(
+        "REQUEST_TIMED_OUT: broker 1, which leads the cluster's metadata, does not answer"
+    )
+
+
 async def test_a_join_is_passed_on_once() -> None:
     async with leader() as (membership, group):
         follower = FakeGroup(log=group.log, is_serving=False, leader=NodeId(1))

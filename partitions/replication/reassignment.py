@@ -200,12 +200,14 @@ class Reassignment:
         return has_answered and lag_bytes(replica, each) <= self._timing.near_bytes
 
     def _note_silence(self, each: NodeProgress, now: float) -> None:
-        """One that takes nothing in does not keep others from their turn."""
-        seen = (each.node, each.answers, each.bytes_sent)
-        if seen != self._seen:
+        """One that takes nothing in does not keep others from their turn. What it is sent again
+        meanwhile changes nothing about that."""
+        heard, seen = (each.node, each.answers), (each.node, each.answers, each.bytes_sent)
+        is_silent = now - self._seen_at >= self._timing.silence_s
+        if self._seen is None or heard != self._seen[:2] or (seen != self._seen and not is_silent):
             self._seen, self._seen_at = seen, now
-        elif now - self._seen_at >= self._timing.silence_s:
-            self.why = f"broker {each.node} does not take in what it is sent"
+        elif is_silent:
+            self.why = f"broker {each.node} does not take in what it is sent: its log says why"
             if each.allowance is not None and each.allowance <= 0:
                 self.why = f"a limit holds back what broker {each.node} is sent"
             self.is_stuck = True

@@ -18,6 +18,7 @@ from tidemark.partitions.replication.reassigning import (
     Stage,
 )
 from tidemark.partitions.storage.left_groups import leave
+from tidemark.partitions.storage.room import Room
 from tidemark.protocol.types import NodeId
 
 LOOK = 0.02
@@ -262,6 +263,20 @@ def test_a_learners_answer_counts_for_nothing() -> None:
     cluster.go(1)
     assert cluster[4].values() in ([], ["a"])
     assert leader.high_watermark == 0
+
+
+def test_that_a_learner_takes_nothing_in_is_said_for_as_long_as_it_is_so() -> None:
+    cluster = Moving(timing=ReassignmentTiming(near_bytes=0))
+    cluster[1].append("a")
+    cluster[4].replica().log.room = room = Room(is_out=True, why="the disk is full")
+    cluster.wish(1, 2, 4)
+    cluster.go(13)
+    for _ in range(40):
+        cluster.go(1)  # it is sent what it lacks again, less and less often
+        assert "broker 4 does not take in what it is sent" in cluster.state().why
+    room.is_out = False
+    cluster.wait_done()
+    cluster.check(1, 2, 4, values=["a"])
 
 
 def test_it_is_cancelled_while_the_log_is_copied() -> None:

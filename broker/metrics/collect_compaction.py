@@ -6,7 +6,7 @@ from prometheus_client.core import Metric
 from prometheus_client.registry import Collector
 
 from tidemark.broker.metrics.compaction_counts import CompactionMetrics
-from tidemark.broker.metrics.families import counter, gauge, gauges, histogram
+from tidemark.broker.metrics.families import counter, gauge, gauges_of_partitions, histogram
 
 
 class CompactionCollector(Collector):
@@ -48,16 +48,14 @@ class CompactionCollector(Collector):
             "When the last run ended that came to its end, since 1970; 0 if there was none.",
             compaction.last_run_s,
         )
-        yield gauges(
+        yield gauges_of_partitions(
             "tidemark_compaction_set_aside",
             "1 for each partition that cannot be compacted now, and grows.",
-            "partition",
             dict.fromkeys(compaction.set_aside.copy(), 1.0),
         )
-        yield gauges(
+        yield gauges_of_partitions(
             "tidemark_compaction_unreadable_batches",
             "Batches that a partition's last run left as they are, because nothing in them can be "
             "read: `tidemark log verify` names them.",
-            "partition",
             {name: float(count) for name, count in compaction.unreadable_batches.copy().items()},
         )

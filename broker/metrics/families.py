@@ -36,6 +36,15 @@ def gauges(name: str, help: str, label: str, values: Mapping[str, float]) -> Gau
     return family
 
 
+def gauges_of_partitions(name: str, help: str, values: Mapping[str, float]) -> GaugeMetricFamily:
+    """A gauge for each partition, by its name."""
+    family = GaugeMetricFamily(name, help, labels=["topic", "partition"])
+    for partition, number in values.items():
+        topic, _, index = partition.rpartition("-")
+        family.add_metric([topic, index], number)
+    return family
+
+
 def histogram(name: str, help: str, latency: Latency) -> HistogramMetricFamily:
     return HistogramMetricFamily(
         name, help, buckets=latency.buckets(), sum_value=latency.sum_seconds

@@ -109,6 +109,15 @@ def test_topics_and_partitions_are_those_of_the_cluster_wherever_their_replicas_
     assert 'tidemark_topic_partitions{topic="b"}' not in samples
 
 
+def test_partitions_that_are_not_compacted_have_the_labels_of_all_others() -> None:
+    metrics = Metrics(topics_max=10)
+    metrics.compaction.failed("to-do-3", "it is corrupt")
+    metrics.compaction.unreadable_batches["to-do-4"] = 2
+    samples = scrape(metrics, Broker())
+    assert samples['tidemark_compaction_set_aside{partition="3",topic="to-do"}'] == 1
+    assert samples['tidemark_compaction_unreadable_batches{partition="4",topic="to-do"}'] == 2
+
+
 def test_lag_is_what_lies_between_the_commit_and_the_high_watermark() -> None:
     metrics = Metrics(topics_max=10)
     metrics.topic("a")

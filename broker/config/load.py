@@ -67,11 +67,16 @@ def load_settings(
 def _understood(source: Source, problems: list[str], notices: list[str]) -> dict[str, Given]:
     """What one source says, by the setting meant; what it should not say goes to the lists."""
     best: dict[str, tuple[int, Given]] = {}
+    spellings: dict[str, str] = {}
     for given in source.given:
         meaning = MEANINGS.get(given.name)
         if meaning is None:
             _note_unknown(given, source, problems, notices)
             continue
+        spelling = spellings.setdefault(given.name, given.spelling)
+        if spelling != given.spelling:
+            both = f"{spelling} and {given.spelling} ({given.origin})"
+            problems.append(f"{both} are the same setting: leave one of them out")
         value = _scaled(given, meaning, problems)
         if meaning.setting not in best or meaning.rank < best[meaning.setting][0]:
             best[meaning.setting] = (meaning.rank, replace(given, value=value))

@@ -34,7 +34,8 @@ log.retention.hours = 24
 retention.hours = 24
 ```
 
-A name that is not a setting is an error in an option or a file. In the environment, where other
+A name that is not a setting is an error in an option or a file; so is a setting that is given in
+two spellings. In the environment, where other
 programs set variables too, it is passed over: with a notice under `TIDEMARK_`, without one under
 `KAFKA_`. Settings of Kafka that mean nothing here (threads, the metadata quorum) are passed over
 with a notice, there and in a `server.properties`.

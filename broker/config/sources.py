@@ -17,6 +17,8 @@ class Given:
     name: str
     value: object
     origin: str
+    spelling: str = ""
+    """As it is written there, where a name can be written in several ways."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -33,7 +35,7 @@ class Source:
 
 def from_options(options: Mapping[str, object]) -> Source:
     """`--set name=value` and the options that are short for one."""
-    given = tuple(Given(dotted(name), value, "option") for name, value in options.items())
+    given = tuple(Given(dotted(name), value, "option", name) for name, value in options.items())
     return Source(given=given, is_strict=True)
 
 
@@ -78,7 +80,9 @@ def from_file(path: Path) -> Source:
         if path.suffix == ".toml":
             raise ConfigError(f"the configuration file {path} is not TOML: {error}") from error
         return _from_properties(path, content)
-    given = tuple(Given(dotted(name), value, str(path)) for name, value in _flat(table))
+    given = tuple(
+        Given(dotted(name), value, str(path), spelling) for name, spelling, value in _flat(table)
+    )
     return Source(given=given, is_strict=True)
 
 
@@ -88,10 +92,13 @@ def _from_properties(path: Path, content: str) -> Source:
     return Source(given=given, is_strict=True, is_kafka=True)
 
 
-def _flat(table: Mapping[str, object], prefix: str = "") -> Iterator[tuple[str, object]]:
-    """Kafka's dotted names, however the dots were written: quoted, bare or as tables."""
+def _flat(
+    table: Mapping[str, object], name: str = "", spelling: str = ""
+) -> Iterator[tuple[str, str, object]]:
+    """Kafka's dotted names, however the dots were written: quoted, bare or as tables; and how."""
     for key, value in table.items():
+        here = name + key, spelling + (f'"{key}"' if "." in key else key)
         if isinstance(value, dict):
-            yield from _flat(value, f"{prefix}{key}.")
+            yield from _flat(value, f"{here[0]}.", f"{here[1]}.")
         else:
-            yield prefix + key, value
+            yield *here, value

@@ -70,6 +70,35 @@ def test_an_unknown_option_is_told_with_the_nearest_name() -> None:
     ]
 
 
+@pytest.mark.parametrize(
+    ("content", "spellings"),
+    [
+        ("node.id = 1\nnode_id = 2", "node.id and node_id"),
+        ("node-id = 1\nnode_id = 1", "node-id and node_id"),
+        ("node_id = 1\n[node]\nid = 2", "node_id and node.id"),
+        ('"node.id" = 1\n[node]\nid = 2', '"node.id" and node.id'),
+        ("Node.id = 1\nnode.id = 2", "Node.id and node.id"),
+    ],
+)
+def test_a_setting_in_two_spellings_is_a_mistake(
+    content: str, spellings: str, tmp_path: Path
+) -> None:
+    file = written(tmp_path, "a.toml", content)
+    told = problems(file=file)
+    assert told == [f"{spellings} ({file}) are the same setting: leave one of them out"]
+
+
+def test_an_option_and_what_it_is_short_for_are_not_given_both() -> None:
+    assert problems(options={"node_id": "1", "node.id": "2"}) == [
+        "node_id and node.id (option) are the same setting: leave one of them out"
+    ]
+
+
+def test_in_what_was_written_for_kafka_two_spellings_are_none_of_ours(tmp_path: Path) -> None:
+    file = written(tmp_path, "server.properties", "node.id=1\nnode_id=2")
+    assert load_settings(file=file).settings.node_id == 1
+
+
 def test_an_unknown_name_in_toml_is_a_mistake(tmp_path: Path) -> None:
     file = written(tmp_path, "a.toml", "[num]\npartitionz = 3")
     assert problems(file=file) == [

@@ -23,7 +23,7 @@ async def handle(
     space = node.room.room.space
     result = DescribeLogDirsResult(
         log_dir=str(directory),
-        topics=[_topic(name, replicas) for name, replicas in _asked(node, request)],
+        topics=[_topic(name, replicas) for name, replicas in _asked(node, request) if replicas],
         total_bytes=space.total_bytes,
         usable_bytes=space.free_bytes,
         is_full=node.room.is_out,
@@ -35,11 +35,12 @@ def _asked(node: Node, request: DescribeLogDirsRequest) -> Iterable[tuple[str, S
     if request.topics is None:
         yield from ((topic.name, topic.replicas) for topic in node.topics)
         return
-    for asked in request.topics:
-        found = [node.topics.replica(asked.topic, index) for index in asked.partitions]
-        replicas = [replica for replica in found if replica is not None]
-        if replicas:
-            yield asked.topic, replicas
+    asked: dict[str, dict[int, None]] = {}  # once, however often they are named
+    for topic in request.topics:
+        asked.setdefault(topic.topic, {}).update(dict.fromkeys(topic.partitions))
+    for name, partitions in asked.items():
+        found = [node.topics.replica(name, index) for index in partitions]
+        yield name, [replica for replica in found if replica is not None]
 
 
 def _topic(name: str, replicas: Sequence[Replica]) -> DescribeLogDirsTopic:

@@ -45,6 +45,8 @@ async def handle(
 
 def _answer(node: Node, topic: str, partition: int) -> PartitionResponse:
     try:
+        if node.topics.get(topic) is None:
+            node.topics.check_name(topic)
         replica = node.topics.replica_here(topic, partition)
         producers = replica.member.producers
         if replica.member.failure is not None:

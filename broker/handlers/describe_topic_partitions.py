@@ -29,10 +29,10 @@ PARTITIONS_MAX: Final = 2_000
 def handle(
     node: Node, request: DescribeTopicPartitionsRequest, context: RequestContext
 ) -> DescribeTopicPartitionsResponse:
-    left = min(request.response_partition_limit, PARTITIONS_MAX)
+    # As with Kafka, there is no page with less than one.
+    left = max(1, min(request.response_partition_limit, PARTITIONS_MAX))
     cursor = request.cursor
-    if left < 1 or (cursor is not None and cursor.partition_index < 0):
-        # There is no page with less than one partition, or that begins before the first one.
+    if cursor is not None and cursor.partition_index < 0:
         return _page([_refused(each.name) for each in request.topics], None)
     page = []
     for name in _names(node, request):

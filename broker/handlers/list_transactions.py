@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from tidemark.broker.network.requests import RequestContext
 from tidemark.partitions.state_machines.groups.consumer.pattern import Pattern
@@ -21,7 +21,9 @@ from tidemark.protocol.types import NO_TIMESTAMP_MS
 if TYPE_CHECKING:
     from tidemark.broker.node import Node
 
-_BY_TITLE = {state.title: state for state in TransactionState}
+_TITLES: Final = frozenset(state.title for state in TransactionState)
+_TITLES_OF_KAFKA: Final = _TITLES | {"Dead", "PrepareEpochFence"}
+"""Kafka's have two more, which nothing is in for longer than a moment."""
 
 
 def handle(
@@ -36,8 +38,10 @@ def handle(
     except RequestError as error:
         return ListTransactionsResponse(error_code=error.code)
     now_ms = node.clock.now_ms()
+    # There may be thousands of both.
+    states, producers = frozenset(request.state_filters), frozenset(request.producer_id_filters)
     return ListTransactionsResponse(
-        unknown_state_filters=[each for each in request.state_filters if each not in _BY_TITLE],
+        unknown_state_filters=sorted(states - _TITLES_OF_KAFKA),
         transaction_states=[
             messages.TransactionState(
                 transactional_id=name,
@@ -45,17 +49,15 @@ def handle(
                 transaction_state=value.state.title,
             )
             for name, value in found
-            if _is_asked_for(request, value, now_ms) and (pattern is None or pattern.matches(name))
+            if (not states or value.state.title in states)
+            and (not producers or value.producer_id in producers)
+            and _has_lasted(value, request.duration_filter, now_ms)
+            and (pattern is None or pattern.matches(name))
         ],
     )
 
 
-def _is_asked_for(request: ListTransactionsRequest, value: Transaction, now_ms: int) -> bool:
-    if request.state_filters and value.state.title not in request.state_filters:
-        return False
-    if request.producer_id_filters and value.producer_id not in request.producer_id_filters:
-        return False
-    if request.duration_filter < 0:
+def _has_lasted(value: Transaction, longer_than_ms: int, now_ms: int) -> bool:
+    if longer_than_ms < 0:
         return True
-    is_open = value.started_ms != NO_TIMESTAMP_MS
-    return is_open and now_ms - value.started_ms > request.duration_filter
+    return value.started_ms != NO_TIMESTAMP_MS and now_ms - value.started_ms > longer_than_ms

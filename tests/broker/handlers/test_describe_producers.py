@@ -65,3 +65,12 @@ async def test_a_replica_that_has_failed_tells_nothing(tmp_path: Path) -> None:
         assert answer.error_code == ErrorCode.KAFKA_STORAGE_ERROR
         assert answer.error_message == "its log is corrupt"
         assert answer.active_producers == ()
+
+
+async def test_a_name_that_no_topic_can_have_is_told_from_one_that_none_has(tmp_path: Path) -> None:
+    async with open_node(tmp_path) as node:
+        for name, code in (
+            ("nope", ErrorCode.UNKNOWN_TOPIC_OR_PARTITION),
+            ("no/pe", ErrorCode.INVALID_TOPIC_EXCEPTION),
+        ):
+            assert (await describe(node, name)).error_code == code

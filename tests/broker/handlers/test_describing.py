@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.broker.clusters import open_brokers, wait_until
 from tests.broker.handlers.asking import ask
 from tests.broker.nodes import open_node
 from tidemark.broker.access.operations import ALL_BITS
@@ -30,7 +31,7 @@ from tidemark.protocol.messages.describe_log_dirs import (
 from tidemark.protocol.messages.list_config_resources import ListConfigResourcesRequest
 from tidemark.protocol.messages.metadata import NOT_ASKED
 from tidemark.protocol.records.records import Record, encode_batch
-from tidemark.protocol.types import Offset
+from tidemark.protocol.types import NodeId, Offset
 
 
 @pytest.mark.parametrize("version", range(3))
@@ -98,18 +99,30 @@ async def test_the_data_directory_is_described_with_the_size_of_each_partition(
         assert not directory.is_full
 
 
-async def test_only_the_partitions_asked_for_are_described(tmp_path: Path) -> None:
+async def test_only_the_partitions_asked_for_are_described_and_each_once(tmp_path: Path) -> None:
     async with open_node(tmp_path) as node:
         await node.topics.create(NewTopic(name="waves", partitions=3))
         request = DescribeLogDirsRequest(
             topics=(
-                DescribableLogDirTopic(topic="waves", partitions=(2, 7)),
+                DescribableLogDirTopic(topic="waves", partitions=(2, 2, 7)),
                 DescribableLogDirTopic(topic="none", partitions=(0,)),
+                DescribableLogDirTopic(topic="waves", partitions=(2, 0)),
             )
         )
         response = await ask(describe_log_dirs.handle, node, request, 4)
         (waves,) = response.results[0].topics
-        assert [partition.partition_index for partition in waves.partitions] == [2]
+        assert [partition.partition_index for partition in waves.partitions] == [2, 0]
+
+
+async def test_topics_that_are_on_other_brokers_only_are_left_out(tmp_path: Path) -> None:
+    async with open_brokers(tmp_path, 2) as brokers:
+        await brokers.create(NewTopic(name="here", assignments=((NodeId(1), NodeId(2)),)))
+        await brokers.create(NewTopic(name="there", assignments=((NodeId(1),),)))
+        node = brokers[2]
+        await wait_until(lambda: node.topics.replica("here", 0) is not None)
+        await wait_until(lambda: node.topics.get("there") is not None)
+        response = await ask(describe_log_dirs.handle, node, DescribeLogDirsRequest(topics=None), 4)
+        assert [each.name for each in response.results[0].topics] == ["here"]
 
 
 @pytest.mark.parametrize("version", [1, 2])

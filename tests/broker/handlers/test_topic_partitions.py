@@ -102,13 +102,19 @@ async def test_a_topic_that_is_not_there_is_named_with_an_error(
         assert (topic.name, topic.error_code, topic.topic_id) == (name, code, UUID(int=0))
 
 
-@pytest.mark.parametrize(
-    ("limit", "cursor"), [(0, None), (5, Cursor(topic_name="a", partition_index=-1))]
-)
-async def test_a_page_that_cannot_be_is_refused(
-    tmp_path: Path, limit: int, cursor: Cursor | None
+async def test_a_page_that_cannot_be_is_refused(tmp_path: Path) -> None:
+    cursor = Cursor(topic_name="a", partition_index=-1)
+    async with open_node(tmp_path) as node:
+        await with_topics(node)
+        (topic,) = (await page(node, "a", limit=5, cursor=cursor)).topics
+        assert topic.error_code == ErrorCode.INVALID_REQUEST
+
+
+@pytest.mark.parametrize("limit", [0, -1])
+@pytest.mark.parametrize("names", [(), ("a", "c")])
+async def test_there_is_no_page_with_less_than_one_partition(
+    tmp_path: Path, limit: int, names: tuple[str, ...]
 ) -> None:
     async with open_node(tmp_path) as node:
         await with_topics(node)
-        (topic,) = (await page(node, "a", limit=limit, cursor=cursor)).topics
-        assert topic.error_code == ErrorCode.INVALID_REQUEST
+        assert await page(node, *names, limit=limit) == await page(node, *names, limit=1)

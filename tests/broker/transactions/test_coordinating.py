@@ -249,12 +249,13 @@ async def test_ids_are_listed_by_what_is_asked_for(tmp_path: Path) -> None:
         assert await listed() == ["idle", TXN]
         assert await listed(state_filters=["Ongoing"]) == [TXN]
         assert await listed(producer_id_filters=[other.id]) == ["idle"]
+        assert await listed(producer_id_filters=[other.id, other.id, 99]) == ["idle"]
         assert await listed(duration_filter=60_000) == []
         assert await listed(duration_filter=-1) == ["idle", TXN]
         await trio.sleep(0.01)
         assert await listed(duration_filter=1) == [TXN]
         assert await listed(2, transactional_id_pattern="i.*") == ["idle"]
-        odd = await ask(
-            list_transactions.handle, node, ListTransactionsRequest(state_filters=["Odd"]), 0
-        )
-        assert (odd.unknown_state_filters, odd.transaction_states) == (("Odd",), ())
+        states = ["Odd", "Dead", "ongoing", "Odd", "PrepareEpochFence"]
+        request = ListTransactionsRequest(state_filters=states)
+        odd = await ask(list_transactions.handle, node, request, 0)
+        assert (odd.unknown_state_filters, odd.transaction_states) == (("Odd", "ongoing"), ())

@@ -103,7 +103,9 @@ async def open_broker(
                     kafka_address=kafka_address,
                     listeners={each.listener.name: each.advertised for each in listeners},
                     peer_address=peer_listener.advertised,
-                    http_address=None if http is None else Address(*http.getsockname()[:2]),
+                    http_address=None
+                    if http is None
+                    else Address(*http.getsockname()[:2]).from_here,
                     connections=connections,
                     peers=peers,
                 )

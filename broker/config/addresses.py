@@ -9,7 +9,8 @@ from enum import Enum
 from tidemark.protocol.values import dataclass
 
 DEFAULT_NAME = "PLAINTEXT"
-_WILDCARDS = frozenset({"", "0.0.0.0", "::"})
+_LOOPBACKS = {"": "127.0.0.1", "0.0.0.0": "127.0.0.1", "::": "::1"}
+"""Those of this machine, by what stands for every interface."""
 
 
 class SecurityProtocol(Enum):
@@ -35,7 +36,12 @@ class Address:
     @property
     def is_wildcard(self) -> bool:
         """Whether this stands for every interface, so that no client can connect *to* it."""
-        return self.host in _WILDCARDS
+        return self.host in _LOOPBACKS
+
+    @property
+    def from_here(self) -> "Address":
+        """Where a client on this machine connects: its loopback, for every interface."""
+        return Address(_LOOPBACKS.get(self.host, self.host), self.port)
 
 
 @dataclass(frozen=True, slots=True)

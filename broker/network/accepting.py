@@ -60,9 +60,8 @@ class BoundListener:
     def advertised(self) -> Address:
         """What to say of it where no client has come by it yet: on every interface, this machine's
         own loopback."""
-        host, port = self.address.host, self.address.port
-        local_host = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(host, host)
-        return self.listener.shown_to(local_host=local_host, bound_port=port)
+        here = self.address.from_here
+        return self.listener.shown_to(local_host=here.host, bound_port=here.port)
 
 
 class Accepting:

@@ -4,7 +4,7 @@ from typing import TypeVar
 
 import attrs
 
-from tidemark.broker.config.kinds import HasSeparator, TakesTables, as_text
+from tidemark.broker.config.kinds import HasSeparator, TakesTables, as_text, parse_given
 from tidemark.partitions.state_machines.config_table import Kind
 from tidemark.protocol.values import dataclass
 
@@ -34,7 +34,7 @@ class Setting:
         if is_tables and isinstance(self.kind, TakesTables):
             assert isinstance(given, list)
             return self.kind.parse_tables(given)
-        return self.kind.parse(self.text(given))
+        return parse_given(self.kind, self.text(given))
 
     def text(self, value: object) -> str:
         """A value, or the list of its items, as text that `parse` reads back."""

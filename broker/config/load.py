@@ -11,7 +11,7 @@ from typing import Any, Final
 
 from tidemark.broker.config.agreement import problems_between
 from tidemark.broker.config.kafka_names import TOPIC_DEFAULTS, is_without_meaning
-from tidemark.broker.config.kinds import as_text
+from tidemark.broker.config.kinds import as_text, parse_given
 from tidemark.broker.config.names import MEANINGS, Meaning
 from tidemark.broker.config.settings import SETTINGS, BrokerSettings
 from tidemark.broker.config.sources import (
@@ -103,10 +103,11 @@ def _scaled(given: Given, meaning: Meaning, problems: list[str]) -> object:
     if meaning.scale == 1:
         return given.value
     try:
-        number = Whole(-1).parse(as_text(given.value))
+        number = parse_given(Whole(-1), as_text(given.value))
     except ValueError as error:
         problems.append(_problem(given, str(error)))
         return "0"
+    assert isinstance(number, int)
     return str(number if number < 0 else number * meaning.scale)
 
 
@@ -150,7 +151,7 @@ def _topic_defaults(chosen: Mapping[str, Given], problems: list[str]) -> Mapping
             continue
         name, text = TOPIC_DEFAULTS[broker_name], as_text(given.value)
         try:
-            TOPIC_SETTINGS[name].kind.parse(text)
+            parse_given(TOPIC_SETTINGS[name].kind, text)
         except ValueError as error:
             problems.append(_problem(given, str(error)))
         defaults[name] = text

@@ -3,20 +3,29 @@
 What is not given goes back to its default. `incremental_alter_configs` changes single ones.
 """
 
+from collections.abc import Mapping
 from typing import Final
 
+from tidemark.broker.config.kafka_names import TOPIC_DEFAULTS
 from tidemark.broker.handlers.change import Change
 from tidemark.broker.metadata.config_changes import Alter, alter_each, answer
 from tidemark.broker.metadata.running_configs import replaced
 from tidemark.broker.metadata.topic import Topic
 from tidemark.broker.network.requests import RequestContext
 from tidemark.broker.node import Node
+from tidemark.partitions.state_machines.config_table import Setting, check_new
+from tidemark.partitions.state_machines.group_configs import GROUP_SETTINGS
+from tidemark.partitions.state_machines.topic_configs import TOPIC_SETTINGS
 from tidemark.protocol.errors import ErrorCode, RequestError
 from tidemark.protocol.messages.alter_configs import (
     AlterConfigsRequest,
     AlterConfigsResource,
     AlterConfigsResponse,
 )
+
+_SETTINGS_OF_BROKERS: Final = {
+    name: TOPIC_SETTINGS[topic_name] for name, topic_name in TOPIC_DEFAULTS.items()
+}
 
 
 async def handle(
@@ -33,16 +42,22 @@ class _Replacing:
 
     def of_topic(self, resource: AlterConfigsResource, topic: Topic) -> Alter:
         del topic
-        configs = _configs(resource)
-        return lambda _: configs
+        return _replacement(_configs(resource), TOPIC_SETTINGS)
 
     def of_brokers(self, resource: AlterConfigsResource) -> Alter:
-        configs = replaced(_configs(resource))
-        return lambda _: configs
+        return _replacement(replaced(_configs(resource)), _SETTINGS_OF_BROKERS)
 
     def of_group(self, resource: AlterConfigsResource) -> Alter:
-        configs = _configs(resource)
-        return lambda _: configs
+        return _replacement(_configs(resource), GROUP_SETTINGS)
+
+
+def _replacement(configs: Mapping[str, str], table: Mapping[str, Setting]) -> Alter:
+    def alter(before: Mapping[str, str]) -> Mapping[str, str]:
+        # What is described can be written back, whatever an earlier version has taken.
+        check_new(table, dict(configs.items() - before.items()))
+        return configs
+
+    return alter
 
 
 def _configs(resource: AlterConfigsResource) -> dict[str, str]:

@@ -12,6 +12,8 @@ from tidemark.broker.network.requests import RequestContext
 from tidemark.broker.node import Node
 from tidemark.broker.steps import Steps, distinct
 from tidemark.partitions.state_machines.cluster_values import Assignment
+from tidemark.partitions.state_machines.config_table import check_new
+from tidemark.partitions.state_machines.topic_configs import TOPIC_SETTINGS
 from tidemark.protocol.errors import ErrorCode, RequestError
 from tidemark.protocol.messages.create_topics import (
     CreatableReplicaAssignment,
@@ -67,6 +69,7 @@ def _new_topic(topic: CreatableTopic) -> NewTopic:
                 f"{config.name} has no value: leave it out for the default",
             )
         configs[config.name] = config.value
+    check_new(TOPIC_SETTINGS, configs)
     partitions, replicas = topic.num_partitions, topic.replication_factor
     if topic.assignments and (partitions, replicas) != (_NOT_GIVEN, _NOT_GIVEN):
         raise RequestError(

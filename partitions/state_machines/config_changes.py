@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Mapping
 from types import MappingProxyType
 
-from tidemark.partitions.state_machines.config_table import Setting, find, split_list
+from tidemark.partitions.state_machines.config_table import Setting, check_new, find, split_list
 from tidemark.partitions.state_machines.topic_configs import TOPIC_SETTINGS, TopicConfig
 from tidemark.protocol.configs import AlterOp
 from tidemark.protocol.errors import ErrorCode, RequestError
@@ -64,6 +64,7 @@ def _changed(row: Setting, change: ConfigChange, current: str) -> str:
             f"{row.name} has no value: give one, or delete it for the default",
         )
     if change.op is AlterOp.SET:
+        check_new({row.name: row}, {row.name: change.value})
         return change.value
     if not row.is_list:
         raise RequestError(

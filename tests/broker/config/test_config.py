@@ -64,6 +64,19 @@ def test_every_mistake_is_told_with_its_name_its_origin_and_what_is_expected() -
     ]
 
 
+def test_numbers_have_no_underscores_but_in_toml(tmp_path: Path) -> None:
+    environment = {
+        "TIDEMARK_NUM_PARTITIONS": "1_0",
+        "TIDEMARK_LOG_RETENTION_HOURS": "1_0",
+        "TIDEMARK_LOG_ROLL_MS": "1_0",
+    }
+    told = problems(environment=environment)
+    assert len(told) == 3
+    assert all(each.endswith("it takes a number without underscores") for each in told)
+    file = written(tmp_path, "a.toml", "num.partitions = 1_0")
+    assert load_settings(file=file).settings.num_partitions == 10
+
+
 def test_an_unknown_option_is_told_with_the_nearest_name() -> None:
     assert problems(options={"num.partition": "3"}) == [
         "num.partition (option) is not a setting; did you mean num.partitions?"

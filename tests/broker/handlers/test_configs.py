@@ -371,3 +371,20 @@ async def test_what_cannot_change_while_a_broker_runs_says_so(
             assert code == ErrorCode.INVALID_CONFIG
             code = await replace(node, broker, {name: value}, resource_type=BROKER)
             assert code == ErrorCode.INVALID_CONFIG
+
+
+async def test_numbers_have_no_underscores_unless_they_were_there_before(tmp_path: Path) -> None:
+    """Python reads them, and the tools that are shown them do not."""
+    async with open_node(tmp_path) as node:
+        old = {"retention.ms": "1_000", "min.cleanable.dirty.ratio": "0.1_0"}
+        await node.topics.create(NewTopic(name="waves", configs=old))
+        topic = node.topics.get("waves")
+        assert topic is not None
+        assert topic.config.retention_ms == 1000
+        assert await replace(node, "waves", {**old, "segment.ms": "5"}) == ErrorCode.NONE
+        for name, value in (("retention.ms", "2_000"), ("min.cleanable.dirty.ratio", "0.2_0")):
+            set_it = (name, AlterOp.SET, value)
+            assert await change(node, "waves", set_it) == ErrorCode.INVALID_CONFIG
+            assert await replace(node, "waves", {name: value}) == ErrorCode.INVALID_CONFIG
+        configs: dict[str, str | None] = {"log.retention.ms": "2_000"}
+        assert await replace(node, "", configs, resource_type=BROKER) == ErrorCode.INVALID_CONFIG

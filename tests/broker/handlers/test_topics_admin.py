@@ -77,6 +77,10 @@ async def test_trap_m9_minus_one_is_the_default(tmp_path: Path) -> None:
     [
         ({"configs": (CreatableTopicConfig(name="x.y", value="1"),)}, ErrorCode.INVALID_CONFIG),
         (
+            {"configs": (CreatableTopicConfig(name="retention.ms", value="1_0"),)},
+            ErrorCode.INVALID_CONFIG,
+        ),
+        (
             {"configs": (CreatableTopicConfig(name="retention.ms", value="soon"),)},
             ErrorCode.INVALID_CONFIG,
         ),

@@ -8,7 +8,6 @@ terminal (SIGHUP) stops it, too, unless it was started to outlive that (nohup).
 import gc
 import logging
 import os
-import resource
 import socket
 import sys
 from collections.abc import Callable, Iterable, Mapping
@@ -111,6 +110,9 @@ def _run(options: Mapping[str, str], config: Path | None) -> None:
     # Here, not above: `tidemark serve --help` needs nothing of a broker.
     from tidemark.broker.config import load_settings
     from tidemark.broker.logs import configure_logs
+    from tidemark.broker.system import check_system
+
+    check_system()
 
     try:
         loaded = load_settings(options=options, environment=os.environ, file=config)
@@ -135,6 +137,8 @@ def _run(options: Mapping[str, str], config: Path | None) -> None:
 
 def _allow_many_files() -> None:
     """Use all descriptors the hard limit allows: each partition that is written to holds one."""
+    import resource  # which Windows does not have
+
     _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     with suppress(OSError, ValueError):  # a sandbox may forbid it; then what there is must do
         resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))

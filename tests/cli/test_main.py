@@ -55,6 +55,14 @@ def test_the_version_is_the_packages(capsys: pytest.CaptureFixture[str]) -> None
     assert capsys.readouterr().out == "tidemark 0.1.0\n"
 
 
+def test_a_broker_is_refused_where_none_can_run_and_it_is_said_where_one_can(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.delattr("select.epoll")
+    assert run(["serve"]) == 1
+    assert "tidemark: brokers run on Linux only" in capsys.readouterr().err
+
+
 @pytest.mark.parametrize(
     ("arguments", "complaint"),
     [

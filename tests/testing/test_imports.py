@@ -37,3 +37,16 @@ def test_another_name_is_not_there() -> None:
         AttributeError, match=r"'tidemark\.testing' has no attribute 'open_clutser'"
     ):
         _ = tidemark.testing.open_clutser  # type: ignore[attr-defined]  # that is the test
+
+
+@pytest.mark.parametrize("module", ["testing.blocking", "cli.sim"])
+def test_where_no_broker_can_run_it_is_said(module: str) -> None:
+    """As on macOS, where `select` has no epoll."""
+    epoll = "[delattr(select, name) for name in dir(select) if 'epoll' in name.lower()]"
+    ran = subprocess.run(
+        [sys.executable, "-c", f"import select, trio\n{epoll}\nimport tidemark.{module}"],
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
+    assert "ConfigError: brokers run on Linux only" in ran.stderr

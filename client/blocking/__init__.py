@@ -25,6 +25,7 @@ from tidemark.client.blocking.client import BlockingClient, open_client
 from tidemark.client.blocking.connection import BlockingConnection, connect
 from tidemark.client.blocking.consumer import BlockingConsumer
 from tidemark.client.blocking.kept import KeptConnections
+from tidemark.client.blocking.patience import open_patient_client
 from tidemark.client.blocking.producer import BlockingDelivery, BlockingProducer
 from tidemark.client.blocking.reading import read_batches
 
@@ -37,5 +38,6 @@ __all__ = [
     "KeptConnections",
     "connect",
     "open_client",
+    "open_patient_client",
     "read_batches",
 ]

@@ -8,7 +8,7 @@ from typing import Final, Literal
 
 import pyarrow as pa
 
-from tidemark.client.blocking import BlockingClient, BlockingProducer, open_client
+from tidemark.client.blocking import BlockingClient, BlockingProducer, open_patient_client
 from tidemark.client.columns.placing import check_schema, place, split_by_partition, split_by_topic
 from tidemark.client.delivery import DeliveryFuture
 from tidemark.client.settings import ClientSettings
@@ -154,15 +154,18 @@ def open_writer(
     delivery_timeout_seconds: float = 120.0,
     transactional_id: str | None = None,
     transaction_timeout_seconds: float = 60.0,
+    patience_seconds: float = 0.0,
 ) -> Iterator[ColumnsWriter]:
     """A writer for as long as the block; leaving the block flushes, an error in it does not.
 
     Without a `topic`, rows say theirs in the column of that name. With a `transactional_id`, the
     block is one transaction, which is aborted by an error and committed at the end, or left open
-    by `prepare`.
+    by `prepare`. Brokers that cannot be reached at first are tried again for `patience_seconds`.
     """
     with (
-        open_client(bootstrap, settings=settings) as client,
+        open_patient_client(
+            bootstrap, patience_seconds=patience_seconds, settings=settings
+        ) as client,
         client.producer(
             acks=acks,
             delivery_timeout_seconds=delivery_timeout_seconds,

@@ -8,7 +8,7 @@ from contextlib import ExitStack, contextmanager
 from types import TracebackType
 from typing import ParamSpec, Self, TypeVar, assert_never
 
-from tidemark.client.blocking import BlockingClient, open_client
+from tidemark.client.blocking import BlockingClient, open_patient_client
 from tidemark.client.descriptions import TopicDescription
 from tidemark.client.offsets import AtTime, Beginning, End, Isolation, OffsetSpec
 from tidemark.client.security.tls import UntrustedBroker
@@ -175,7 +175,11 @@ class Driver:
         if self._client is None:
             with explaining(self._options.client, self._options.bootstrap):
                 self._client = self._stack.enter_context(
-                    open_client(self._options.bootstrap, settings=self._options.client)
+                    open_patient_client(
+                        self._options.bootstrap,
+                        patience_seconds=self._options.client.retry_timeout_seconds,
+                        settings=self._options.client,
+                    )
                 )
         return self._client
 

@@ -19,7 +19,7 @@ from pyspark.sql.datasource import (
     WriterCommitMessage,
 )
 
-from tidemark.client.blocking import BlockingClient, open_client
+from tidemark.client.blocking import BlockingClient, open_patient_client
 from tidemark.client.columns import ColumnsWriter, open_writer
 from tidemark.client.spark import prepared as transactions
 from tidemark.client.spark.driver import explaining
@@ -152,11 +152,16 @@ def _writer(
         delivery_timeout_seconds=options.delivery_timeout_seconds,
         transactional_id=transactional_id,
         transaction_timeout_seconds=options.transaction_timeout_seconds,
+        patience_seconds=options.client.retry_timeout_seconds,
     )
 
 
 def _asking(options: SinkOptions) -> AbstractContextManager[BlockingClient]:
-    return open_client(options.bootstrap, settings=options.client)
+    return open_patient_client(
+        options.bootstrap,
+        patience_seconds=options.client.retry_timeout_seconds,
+        settings=options.client,
+    )
 
 
 def _abort(

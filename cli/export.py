@@ -98,13 +98,15 @@ def export(
 ) -> None:
     """Write the records of TOPIC to a Parquet file, in columns, one partition after another.
 
-    Pandas, Polars, DuckDB and Spark read it. Needs pip install "tidemark[columns]".
+    Pandas, Polars, DuckDB and Spark read it. Needs Tidemark with its extra columns: pip install
+    '.[columns]' in its checkout.
     """
     try:
         from tidemark.client.columns import read_topic
     except ImportError as error:
         raise click.ClickException(
-            f'this needs pyarrow ({error}): pip install "tidemark[columns]"'
+            f"this needs Tidemark with its extra columns ({error}): pip install '.[columns]' in its"
+            " checkout"
         ) from error
     if str(path) == "-":
         raise click.UsageError("the file is put in its place once it is whole: name one")

@@ -116,6 +116,12 @@ def test_the_commands_of_the_pages_are_found() -> None:
 
 
 @every_page
+def test_no_page_installs_the_other_project_of_this_name(page: Path) -> None:
+    """It is on PyPI, and has a command of the same name."""
+    assert re.findall(r"pip install .*\btidemark\b.*", page.read_text()) == []
+
+
+@every_page
 def test_a_program_of_a_page_is_python(page: Path) -> None:
     for number, program in enumerate(blocks(page, "python")):
         compile(program, f"{page.name}, block {number}", "exec")

@@ -129,7 +129,7 @@ def test_a_program_of_a_page_is_python(page: Path) -> None:
 
 def test_what_the_configuration_s_page_sets_is_taken(tmp_path: Path) -> None:
     examples = blocks(ROOT / "docs" / "configuration.md", "toml")
-    assert len(examples) == 7
+    assert len(examples) == 8
     for example in examples:
         # The first one shows two ways to say the same.
         for part in example.split("\n\n") if "retention" in example else [example]:

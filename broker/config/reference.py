@@ -52,6 +52,13 @@ advertised.listeners = "INSIDE://tidemark:29092,OUTSIDE://localhost:9092"
 listener.security.protocol.map = "INSIDE:PLAINTEXT,OUTSIDE:PLAINTEXT"
 ```
 
+A listener is for IPv4 or for IPv6, and a name counts as its IPv4 address. Both take two listeners:
+
+```toml
+listeners = "V4://:9092,V6://[::]:9092"
+listener.security.protocol.map = "V4:PLAINTEXT,V6:PLAINTEXT"
+```
+
 ## Several brokers
 
 Each broker has a number, a data directory and two listeners: one for clients, one for the other

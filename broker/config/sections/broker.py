@@ -44,7 +44,8 @@ class Identity:
         Endpoints(),
         (Endpoint("PLAINTEXT", Address("127.0.0.1", 9092), is_named=False),),
         "Where clients connect: `host:port`, or `NAME://host:port` with commas between. "
-        "An empty host is every interface, port 0 any free port.",
+        "An empty host is every interface, by IPv4; `[::]` is every one, by IPv6 alone. Port 0 is "
+        "any free port.",
         section=_SECTION,
         aliases=("listen",),
     )

@@ -192,8 +192,7 @@ class AppendingReplica(ReplicaState):
     def pause_writes(self) -> None:
         """Append nothing of clients until `resume_writes`: what was appended is to be committed
         before the lead goes elsewhere."""
-        self._tell_appended()
-        self._solo_epoch = self.commits_in = None
+        self._end_solo()
         self.is_paused = True
 
     def resume_writes(self) -> None:

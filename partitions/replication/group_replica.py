@@ -94,8 +94,7 @@ class GroupReplica(AppendingReplica, TrimmingReplica, SteadyReplica):
         except RefusedMessage as error:
             self._host.warn(f"{self._store.name}: refused what broker {source} sent: {error}")
             return
-        self._tell_appended()
-        self._solo_epoch = self.commits_in = None
+        self._end_solo()
         self._group.receive(source, message)
         self._host.dirty[self] = None
 
@@ -109,8 +108,7 @@ class GroupReplica(AppendingReplica, TrimmingReplica, SteadyReplica):
         if self._held is not None:
             self._deferred += (partial(self._tell_later, event),)
             return
-        self._tell_appended()
-        self._solo_epoch = self.commits_in = None
+        self._end_solo()
         event(self._group)
         self._host.dirty[self] = None
 
@@ -225,8 +223,7 @@ class GroupReplica(AppendingReplica, TrimmingReplica, SteadyReplica):
             return
         self.durable_end = max(self.durable_end, min(end_offset, self.log.end_offset))
         self._send(send_after)
-        self._tell_appended()
-        self._solo_epoch = self.commits_in = None
+        self._end_solo()
         self._group.persisted(token)
         self._host.dirty[self] = None
 

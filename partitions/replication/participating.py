@@ -42,7 +42,8 @@ class ParticipatingReplica(ReplicaState):
         if self.failure is not None:
             return
         self.failure = what
-        self._appended_end = self._solo_epoch = self.commits_in = None
+        self._appended_end = None
+        self._end_solo()
         # The core may be ahead of the files, by what is not done any more: a checkpoint of both
         # must not pass one off as the other.
         self.log.doubt(self.high_watermark)
@@ -101,4 +102,4 @@ class ParticipatingReplica(ReplicaState):
             self._is_postponed = False
             self._host.held -= 1  # nobody comes back to it
         self.failure = self.failure or "it was closed"
-        self._solo_epoch = self.commits_in = None
+        self._solo_epoch = self.commits_in = None  # the core hears of nothing any more

@@ -225,8 +225,7 @@ class ReplicaState:
 
     @syncs_before_ack.setter
     def syncs_before_ack(self, syncs: bool) -> None:
-        self._tell_appended()
-        self._solo_epoch = self.commits_in = None
+        self._end_solo()
         self._store.set_syncs_before_ack(syncs)
 
     def state_row(self, recovery_point: Offset) -> PartitionState:
@@ -243,18 +242,25 @@ class ReplicaState:
             condition=Condition.CLEAN if self._group.is_clean else self._condition,
         )
 
+    def _end_solo(self) -> None:
+        """Something but an append happens: before it the core hears of all that was appended, and
+        from now on nothing is committed without it."""
+        if self._appended_end is not None:
+            self._tell_appended()
+        self._solo_epoch = self.commits_in = None
+
     def _tell_appended(self) -> None:
         if self._appended_end is not None:
             end_offset, self._appended_end = self._appended_end, None
             syncs = self._store.syncs_before_ack
             if syncs and self._solo_epoch is not None:
-                self._end_solo(end_offset)
+                self._tell_synced(end_offset)
             else:
                 self._group.appended(end_offset, is_durable=not syncs)
 
-    def _end_solo(self, end_offset: Offset) -> None:
+    def _tell_synced(self, end_offset: Offset) -> None:
         """Have the core hear what has become durable without it, and then of what is still being
-        synced, as of all that is appended."""
+        synced, as of all that is appended: it is not solo any more."""
         self._solo_epoch = self.commits_in = None
         if self.high_watermark > self._group.high_watermark:
             self._group.appended(self.high_watermark, is_durable=True)

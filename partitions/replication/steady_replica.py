@@ -50,7 +50,7 @@ class SteadyReplica(ParticipatingReplica):
                 lane.stage_solo(self, self._solo_epoch, self.log.end_offset)
             return True
         if not self._group.has_ready and self._appended_end is None and not self._is_alone:
-            self._solo_epoch = self.commits_in = None
+            self._end_solo()
             return self._start_move is None
         if not self._is_steady or (self._is_alone and not store.syncs_before_ack):
             return False
@@ -61,7 +61,7 @@ class SteadyReplica(ParticipatingReplica):
         ready: steady.SteadyReady[KeptRun | Run] | None
         while ready := steady.take_ready(self._group, self._find_run):
             token, committed, to, run = ready
-            self._solo_epoch = self.commits_in = None
+            self._end_solo()
             if run is not None:
                 lane.send(self, to, run, self._group.committed.offset)
             if committed is not None:
@@ -105,8 +105,8 @@ class SteadyReplica(ParticipatingReplica):
             store.take_run(records, headers)
         except (OSError, StorageError, CorruptBatch):
             return False  # It will fail again on the long way, which knows what to do then.
+        self._end_solo()
         token, moved = steady.take_in(group, end, committed)
-        self._solo_epoch = self.commits_in = None
         if syncs:
             lane.stage(self, token, end, source, epoch, base)
         else:
@@ -123,9 +123,7 @@ class SteadyReplica(ParticipatingReplica):
         """A follower has a run, durably; `False` if that has to be thought about."""
         if self.failure is not None or self._held is not None:
             return False
-        if self._appended_end is not None:
-            self._tell_appended()
-        self._solo_epoch = self.commits_in = None
+        self._end_solo()
         if not steady.acknowledged(self._group, source, epoch, base, match):
             return False
         self._touch_if_due()
@@ -134,9 +132,7 @@ class SteadyReplica(ParticipatingReplica):
     def persisted_steadily(self, token: int, end_offset: Offset) -> None:
         """What the lane has staged for this replica is durable."""
         self.durable_end = max(self.durable_end, min(end_offset, self.log.end_offset))
-        if self._appended_end is not None:
-            self._tell_appended()
-        self._solo_epoch = self.commits_in = None
+        self._end_solo()
         steady.persisted(self._group, token)
         self._touch_if_due()
 

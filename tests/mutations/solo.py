@@ -34,23 +34,22 @@ MUTATIONS = (
     _rule(
         "the core hears of what is being synced before the flush mode changes",
         "replica_state.py",
-        old="        self._tell_appended()\n        self._solo_epoch = self.commits_in = None\n"
-        "        self._store.set_syncs",
+        old="        self._end_solo()\n        self._store.set_syncs",
         new="        self._solo_epoch = self.commits_in = None\n        self._store.set_syncs",
         killed_by=f"{_SYNCED}test_a_start_that_moves_waits_for_the_core",
     ),
     _rule(
         "what held in one flush mode ends with it",
         "replica_state.py",
-        old="        self._solo_epoch = self.commits_in = None\n        self._store.set_syncs",
-        new="        self._store.set_syncs",
+        old="        self._end_solo()\n        self._store.set_syncs",
+        new="        self._tell_appended()\n        self._store.set_syncs",
         killed_by="test_solo.py::test_a_change_of_the_flush_mode_ends_it_and_begins_it_anew",
     ),
     _rule(
         "what happens to a group ends what held while nothing did",
         "group_replica.py",
-        old="        self._solo_epoch = self.commits_in = None\n        event(self._group)\n",
-        new="        event(self._group)\n",
+        old="        self._end_solo()\n        event(self._group)\n",
+        new="        self._tell_appended()\n        event(self._group)\n",
         killed_by="test_solo.py::test_a_lone_leader_that_steps_down_appends_nothing",
     ),
     _rule(
@@ -106,8 +105,7 @@ MUTATIONS = (
     _rule(
         "the core hears of what is being synced before writes are held",
         "appending.py",
-        old="        self._tell_appended()\n        self._solo_epoch = self.commits_in = None\n"
-        "        self.is_p",
+        old="        self._end_solo()\n        self.is_p",
         new="        self._solo_epoch = self.commits_in = None\n        self.is_p",
         killed_by=f"{_SYNCED}test_writes_that_are_held_leave_nothing_uncommitted",
     ),

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Final, Generic, TypeVar
 
 from tidemark.protocol.errors import ConfigError
+from tidemark.protocol.openssl import load_certificate, words_of
 from tidemark.protocol.values import dataclass
 
 _LOG: Final = logging.getLogger(__name__)
@@ -34,41 +35,24 @@ class Certificates:
 
     def load_into(self, context: ssl.SSLContext) -> None:
         """Raises `ConfigError`, which names the settings."""
-        # A function, or OpenSSL asks the terminal for the password of an encrypted key.
-        password = self.key_password or ""
-        try:
-            context.load_cert_chain(self.certificate, self.key, lambda: password)
-        except (OSError, ValueError) as error:
-            names = f"{self.settings}.certificate.location {self.certificate}"
-            if self.key is not None:
-                names += f", {self.settings}.key.location {self.key}"
-            raise ConfigError(f"{names}: {self._why_no_key(error)}") from error
+        names = f"{self.settings}.certificate.location {self.certificate}"
+        if self.key is not None:
+            names += f", {self.settings}.key.location {self.key}"
+        load_certificate(
+            context,
+            self.certificate,
+            self.key,
+            self.key_password,
+            called=names,
+            settings=self.settings,
+        )
         if self.ca is None:
             return
         try:
             context.load_verify_locations(self.ca)
         except (OSError, ValueError) as error:
-            raise ConfigError(
-                f"{self.settings}.ca.location {self.ca}: {_why_not_read(error)}"
-            ) from error
-
-    def _why_no_key(self, error: OSError | ValueError) -> str:
-        """OpenSSL has one error for all that may be wrong with a key, so it is looked at."""
-        if isinstance(error, ssl.SSLError):
-            if "key values mismatch" in words_of(error):
-                return "the key is not the certificate's"
-            certificate, key = (
-                file.read_text(errors="replace")
-                for file in (self.certificate, self.key or self.certificate)
-            )
-            if "-----BEGIN CERTIFICATE-----" in certificate:
-                if "PRIVATE KEY-----" not in key:
-                    name = f"{self.settings}.key.location"
-                    return f"there is no key in it: name the key's file, in PEM, with {name}"
-                if "ENCRYPTED" in key:
-                    is_wrong = "wrong" if self.key_password else "missing"
-                    return f"the key is encrypted, and {self.settings}.key.password is {is_wrong}"
-        return _why_not_read(error)
+            why = "it has to be in PEM" if isinstance(error, ssl.SSLError) else words_of(error)
+            raise ConfigError(f"{self.settings}.ca.location {self.ca}: {why}") from error
 
 
 class Renewed(Generic[T]):
@@ -101,18 +85,6 @@ class Renewed(Generic[T]):
 
     def _stamps_now(self) -> list[tuple[int, int, int] | None]:
         return [_stamp(file) for file in self._files]
-
-
-def words_of(error: ssl.SSLError) -> str:
-    """What OpenSSL says. Errors that it has not raised have no reason at all."""
-    reason: str = getattr(error, "reason", None) or error.args[-1]
-    return reason.replace("_", " ").lower()
-
-
-def _why_not_read(error: OSError | ValueError) -> str:
-    if not isinstance(error, ssl.SSLError):
-        return (error.strerror if isinstance(error, OSError) else None) or str(error)
-    return "it has to be in PEM (of a keystore: openssl pkcs12 -in KEYSTORE -nodes)"
 
 
 def _stamp(file: Path) -> tuple[int, int, int] | None:

@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING
 
 from tidemark.broker.config.principal_rules import first_user
 from tidemark.broker.metrics import BadInput, ConnectionEnd
-from tidemark.broker.network.certificates import words_of
 from tidemark.broker.network.connection import Connection
 from tidemark.broker.network.distinguished_names import distinguished_name
 from tidemark.broker.network.reactor import READABLE
 from tidemark.broker.network.requests import Session
 from tidemark.broker.network.tls_send_queue import TlsSendQueue
 from tidemark.broker.network.tls_stream import TURN_BYTES_MAX, TlsStream
+from tidemark.protocol.openssl import words_of
 
 if TYPE_CHECKING:
     from tidemark.broker.network.connections import Connections

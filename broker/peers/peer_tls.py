@@ -12,7 +12,8 @@ from contextlib import suppress
 from typing import Final, NamedTuple, TypeAlias
 
 from tidemark.broker.config import BrokerSettings
-from tidemark.broker.network.certificates import Certificates, Renewed, words_of
+from tidemark.broker.network.certificates import Certificates, Renewed
+from tidemark.protocol.openssl import words_of
 
 _LOG: Final = logging.getLogger(__name__)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ssl
 from typing import Final
 
-from tidemark.broker.network.certificates import words_of
+from tidemark.protocol.openssl import words_of
 
 # What OpenSSL makes of bytes that are not TLS.
 _OTHER_BYTES: Final = ("wrong version number", "http request", "packet length", "record layer")

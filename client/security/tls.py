@@ -5,11 +5,11 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import field
 from functools import lru_cache
-from pathlib import Path
 from socket import socket
 from typing import TYPE_CHECKING, Final
 
 from tidemark.protocol.errors import ConfigError
+from tidemark.protocol.openssl import load_certificate, words_of
 from tidemark.protocol.values import dataclass
 
 if TYPE_CHECKING:
@@ -49,41 +49,21 @@ def context_of(tls: Tls) -> ssl.SSLContext:
     try:
         context = ssl.create_default_context(cafile=tls.ca_file, cadata=tls.ca_pem)
     except (OSError, ValueError) as error:
-        raise ConfigError(f"the CA {tls.ca_file or 'certificates'}: {_words(error)}") from error
+        raise ConfigError(f"the CA {tls.ca_file or 'certificates'}: {words_of(error)}") from error
     context.check_hostname = tls.checks_name and tls.checks_certificate
     if not tls.checks_certificate:
         context.verify_mode = ssl.CERT_NONE
     context.sslsocket_class = TlsSocket
     if tls.certificate_file is not None:
-        # A function, or OpenSSL asks the terminal for the password of an encrypted key.
-        password = tls.key_password or ""
-        try:
-            context.load_cert_chain(tls.certificate_file, tls.key_file, lambda: password)
-        except (OSError, ValueError) as error:
-            files = " and ".join(filter(None, (tls.certificate_file, tls.key_file)))
-            raise ConfigError(
-                f"the client's certificate {files}: {_why_no_key(tls, error)}"
-            ) from error
+        files = " and ".join(filter(None, (tls.certificate_file, tls.key_file)))
+        load_certificate(
+            context,
+            tls.certificate_file,
+            tls.key_file,
+            tls.key_password,
+            called=f"the client's certificate {files}",
+        )
     return context
-
-
-def _why_no_key(tls: Tls, error: OSError | ValueError) -> str:
-    """OpenSSL has one error, without a reason, for most that may be wrong with a key: so it is
-    looked at."""
-    if not isinstance(error, ssl.SSLError) or error.reason:
-        return _words(error)
-    assert tls.certificate_file is not None
-    certificate, key = (
-        Path(file).read_text(errors="replace")
-        for file in (tls.certificate_file, tls.key_file or tls.certificate_file)
-    )
-    if "-----BEGIN CERTIFICATE-----" in certificate:
-        if "PRIVATE KEY-----" not in key:
-            return "there is no key in it: name the key's file, in PEM, with ssl.key.location"
-        if "ENCRYPTED" in key:
-            is_wrong = "wrong" if tls.key_password else "missing"
-            return f"the key is encrypted, and ssl.key.password is {is_wrong}"
-    return "it has to be in PEM (of a keystore: openssl pkcs12 -in KEYSTORE -nodes)"
 
 
 class TlsSocket(ssl.SSLSocket):
@@ -111,7 +91,7 @@ def _as_blocking() -> Iterator[None]:
         raise BlockingIOError from error
     except ssl.SSLError as error:
         # With TLS 1.3 a broker looks at the client's certificate behind the handshake.
-        words = filter(None, (_words(error), _about_certificate(error)))
+        words = filter(None, (words_of(error), _about_certificate(error)))
         raise ConnectionError("; ".join(words)) from error
 
 
@@ -138,7 +118,7 @@ def handshake_errors(address: object) -> Iterator[None]:
         raise
     except ssl.SSLError as error:
         hint = _about_certificate(error) or "is this a listener with TLS?"
-        raise ConnectionError(f"{address}: no TLS connection: {_words(error)}; {hint}") from error
+        raise ConnectionError(f"{address}: no TLS connection: {words_of(error)}; {hint}") from error
 
 
 def _about_certificate(error: ssl.SSLError) -> str:
@@ -149,10 +129,3 @@ def _about_certificate(error: ssl.SSLError) -> str:
     if "ALERT" in alert and ("CERTIFICATE" in alert or "UNKNOWN_CA" in alert):
         return "it does not take this client's certificate (ssl.certificate.location)"
     return ""
-
-
-def _words(error: BaseException) -> str:
-    """OpenSSL's reason in words, without the name of the function and its line."""
-    if isinstance(error, ssl.SSLError) and error.reason:
-        return error.reason.replace("_", " ").lower()
-    return (error.strerror if isinstance(error, OSError) else None) or str(error)

@@ -188,18 +188,21 @@ async def test_a_password_goes_through_it() -> None:
 @pytest.mark.parametrize(
     ("files", "why"),
     [
-        ({"certificate_file": "ca.pem"}, "there is no key in it: name .* with ssl.key.location"),
+        ({"certificate_file": "ca.pem"}, "its key, in PEM: name .* with ssl.key.location"),
         (
             {"certificate_file": "ca.pem", "key_file": "ca.pem"},
-            "there is no key in it: name .* with ssl.key.location",
+            "its key, in PEM: name .* with ssl.key.location",
         ),
         ({"certificate_file": "encrypted.pem"}, "encrypted, and ssl.key.password is missing"),
         (
             {"certificate_file": "encrypted.pem", "key_password": "no"},
             "encrypted, and ssl.key.password is wrong",
         ),
-        ({"certificate_file": "ca.pem", "key_file": "client.pem"}, "key values mismatch"),
-        ({"certificate_file": "make.sh"}, "it has to be in PEM"),
+        (
+            {"certificate_file": "ca.pem", "key_file": "client.pem"},
+            "key is not the certificate's",
+        ),
+        ({"certificate_file": "make.sh"}, "it has to have a certificate and its key, in PEM"),
         ({"certificate_file": "nosuch.pem"}, "No such file"),
     ],
 )

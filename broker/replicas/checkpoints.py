@@ -138,9 +138,9 @@ class Checkpoints:
         if self._flushes.pop(replica, None) is not None:
             self._changed[replica] = None  # perhaps it is recorded already
 
-    def remove_later(self, batch: int, removals: Sequence[Removal]) -> None:
-        """Remove files, once that batch is durable."""
-        self._removals.add(batch, removals)
+    def remove_later(self, write: int, removals: Sequence[Removal]) -> None:
+        """Remove files, once that write is durable."""
+        self._removals.add(write, removals)
         self._wanted.set()
 
     def forget(self, replica: Savable) -> None:

@@ -1,4 +1,4 @@
-"""The disk, as the loop sees it: batches of journal records go in, and are durable some time later.
+"""The disk, as the loop sees it: writes of journal records go in, and are durable some time later.
 
 What is written together is decided by `GroupCommits`; here is who writes it. The data directory's
 one thread does (`writer_thread.py`). A little that comes alone, on a quick disk, the loop writes
@@ -38,13 +38,12 @@ STOP_SECONDS_MAX: Final = 30.0
 
 
 class DiskWriter:
-    """Has batches of journal records written, by the thread or at once. Used on the loop's thread
-    only.
+    """Has journal records written, by the thread or at once. Used on the loop's thread only.
 
     `call_in_loop` runs a function as a turn on the loop's thread from any other; `failed` is told
     of the first error, after which nothing is written; `make_room` is called from any thread when
     the disk is full, and says whether it has made some; `warn` is told if not, again and again;
-    `observe` is told how many seconds each group took, and how many batches it had; `when_done`
+    `observe` is told how many seconds each group took, and how many writes it had; `when_done`
     runs a function once the turn has said all that it has to say.
     """
 
@@ -56,7 +55,7 @@ class DiskWriter:
         failed: Failed,
         warn: Failed = lambda error: None,
         make_room: Callable[[], bool] = lambda: False,
-        observe: Callable[[float, int], None] = lambda seconds, batches: None,
+        observe: Callable[[float, int], None] = lambda seconds, writes: None,
         when_done: Callable[[Callable[[], None]], None] = lambda callback: callback(),
     ) -> None:
         self._journal = journal
@@ -85,12 +84,12 @@ class DiskWriter:
 
     @property
     def newest(self) -> int:
-        """The newest batch that was handed out."""
+        """The newest write that was handed out."""
         return self.commits.newest
 
     @property
     def durable(self) -> int:
-        """The newest batch that is durable, as all before it are."""
+        """The newest write that is durable, as all before it are."""
         return self.commits.durable
 
     @property
@@ -100,20 +99,20 @@ class DiskWriter:
 
     def write(
         self,
-        batch: int,
+        write: int,
         records: Sequence[JournalRecord],
         persisted: Persisted,
         *,
         syncs: Sequence[Synced] = (),
         is_told: bool = False,
     ) -> None:
-        """Have a batch written soon, once what the records rely on is synced. Batches come in
-        order. To be called in a turn.
+        """Have records written soon, once what they rely on is synced. Writes come in order.
+        To be called in a turn.
 
-        `persisted` is told of it, or of a later one that was written with it; perhaps before this
-        returns, but not if others were told something in the same turn (`is_told`).
+        `persisted` is told of this write, or of a later one that was done with it; perhaps before
+        this returns, but not if others were told something in the same turn (`is_told`).
         """
-        group = self.commits.add(batch, records, persisted, syncs)
+        group = self.commits.add(write, records, persisted, syncs)
         if group is None:
             return
         try:
@@ -153,9 +152,9 @@ class DiskWriter:
         """Until a sync has failed, which ends the broker."""
         await self._has_failed.wait()
 
-    async def wait_durable(self, batch: int) -> None:
-        """Until this batch is durable, or never will be, because a sync has failed."""
-        while self.commits.durable < batch and self.commits.error is None:
+    async def wait_durable(self, write: int) -> None:
+        """Until this write is durable, or never will be, because a sync has failed."""
+        while self.commits.durable < write and self.commits.error is None:
             await self._wait_told()
 
     async def _wait_told(self) -> None:
@@ -237,7 +236,7 @@ class DiskWriter:
     def _written(self, group: CommitGroup, seconds: float) -> None:
         if self.commits.error is None:
             self.commits.written(group)
-            self._observe(seconds, group.batch_count)
+            self._observe(seconds, group.write_count)
             self._tell_waiting()
 
 
@@ -249,7 +248,7 @@ async def open_disk_writer(
     failed: Failed,
     warn: Failed = lambda error: None,
     make_room: Callable[[], bool] = lambda: False,
-    observe: Callable[[float, int], None] = lambda seconds, batches: None,
+    observe: Callable[[float, int], None] = lambda seconds, writes: None,
 ) -> AsyncIterator[DiskWriter]:
     """A disk writer whose thread lives as long as this block, and finishes what is queued."""
     token = trio.lowlevel.current_trio_token()

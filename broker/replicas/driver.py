@@ -1,16 +1,16 @@
 """This broker's replication groups, driven: what happened goes in, what follows comes out.
 
 ```text
-a turn:    requests, messages of peers, "durable up to batch n", the clock
+a turn:    requests, messages of peers, "durable up to write n", the clock
 its end:   take_output, once for all groups that the turn touched
              messages to peers       at once
              changes                 to the replicas: who waited is answered
-             journal records         to the disk writer, as one batch, once all that has left
+             journal records         to the disk writer, as one write, once all that has left
              the timer               last: nobody waits for it
 ```
 
 The groups themselves keep back what may be said only once it is durable. So nothing here is careful
-about order, but for one thing: batches reach the journal in the order of their numbers.
+about order, but for one thing: writes reach the journal in the order of their numbers.
 """
 
 from __future__ import annotations
@@ -235,7 +235,7 @@ class ReplicationDriver:
             self.on_ended_moves(output.ended_moves)
         for warning in output.warnings:
             self._odd_events.warn("replication", "%s", warning)
-        if output.batch:
+        if output.write:
             self._unwritten.append(output)
             # Behind what sends, which has asked for the end of the turn before: the loop may sync
             # by itself, and the writer thread takes the interpreter from the system calls. So the
@@ -252,7 +252,7 @@ class ReplicationDriver:
 
     def _write(self, output: Output) -> None:
         self._disk.write(
-            output.batch,
+            output.write,
             output.records,
             self._persisted,
             syncs=output.syncs,
@@ -263,10 +263,10 @@ class ReplicationDriver:
             if watcher is not None:
                 self._checkpoints.note(watcher, len(record.payload))
         if output.removals:
-            self._checkpoints.remove_later(output.batch, output.removals)
+            self._checkpoints.remove_later(output.write, output.removals)
 
-    def _persisted(self, batch: int) -> None:
-        self.node.persisted(batch)
+    def _persisted(self, write: int) -> None:
+        self.node.persisted(write)
         self._checkpoints.look()
         self.touch()
 

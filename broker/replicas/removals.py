@@ -32,19 +32,19 @@ class Removals:
         self._kept: dict[RecycledFile, tuple[Removal, float]] = {}
         """By whose removal, and until when."""
         self._due: list[tuple[int, Sequence[Removal]]] = []
-        """By the batch of the journal that says so."""
+        """By the write of the journal that says so."""
 
-    def add(self, batch: int, removals: Sequence[Removal]) -> None:
-        """Remove files, once that batch is durable."""
-        self._due.append((batch, removals))
+    def add(self, write: int, removals: Sequence[Removal]) -> None:
+        """Remove files, once that write is durable."""
+        self._due.append((write, removals))
 
     async def run_durable(self) -> None:
         """What the journal has by now."""
         durable = self._disk.durable
         due = [each for each in self._due if each[0] <= durable]
         self._due = [each for each in self._due if each[0] > durable]
-        for batch, removals in due:
-            await self._run(batch, removals)
+        for write, removals in due:
+            await self._run(write, removals)
 
     async def look_after_kept(self) -> None:
         """Have used what nobody reads any more; drop what has not been used."""
@@ -67,12 +67,12 @@ class Removals:
     async def run(self) -> None:
         """All, as the journal gets it; what cannot be removed now is left for the next time."""
         due, self._due = self._due, []
-        for batch, removals in due:
-            await self._disk.wait_durable(batch)
+        for write, removals in due:
+            await self._disk.wait_durable(write)
             if self._disk.error is None:
-                await self._run(batch, removals)
+                await self._run(write, removals)
 
-    async def _run(self, batch: int, removals: Sequence[Removal]) -> None:
+    async def _run(self, write: int, removals: Sequence[Removal]) -> None:
         for number, removal in enumerate(removals):
             try:
                 await in_thread(removal.run)
@@ -86,6 +86,6 @@ class Removals:
             except OSError as error:
                 logger.warning("old segments cannot be removed now: %s", error)
                 if may_pass(error):
-                    self._due.append((batch, removals[number:]))
+                    self._due.append((write, removals[number:]))
                     return
                 # They are below the log's start: the next opening removes them.

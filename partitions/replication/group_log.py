@@ -103,7 +103,7 @@ class GroupLog:
         self.has_state_machine = has_state_machine
         """Then what is below the log's start is in its snapshot, and there are no producers."""
         self.last_staged = 0
-        """The journal batch with the newest record of this group."""
+        """The journal write with the newest record of this group."""
         self._host = host
         self._syncs = syncs_before_ack
         self.journaled_bytes_max = journaled_bytes_max

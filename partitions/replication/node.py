@@ -81,9 +81,9 @@ class ReplicationNode(GroupsNode):
             if self.moves:  # one waits for a single follower, of whose answer nothing else may come
                 self.dirty.update(self.moves.replicas)
 
-    def persisted(self, batch: int) -> None:
-        """Everything up to that output batch is durable."""
-        self.outbox.persisted(batch)
+    def persisted(self, write: int) -> None:
+        """Everything up to that write is durable."""
+        self.outbox.persisted(write)
 
     def tick(self, now: float) -> None:
         """Time has passed. To be called when `next_deadline` is reached, at least."""

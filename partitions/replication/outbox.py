@@ -2,8 +2,8 @@
 
 *Persist before you speak* by construction: there are two ways to hand a message over. `send` is for
 what needs nothing to be durable; `stage` takes records together with what may happen only once they
-are, and keeps that inside until the journal batch they are in has been persisted. Records are
-written, and batches persisted, in the order in which they were staged.
+are, and keeps that inside until the journal write they are in has been persisted. Records are
+written, and writes persisted, in the order in which they were staged.
 """
 
 from __future__ import annotations
@@ -43,17 +43,17 @@ class GroupChange(NamedTuple):
 class Output:
     """What has come of a turn."""
 
-    batch: int
+    write: int
     """The number to report with `persisted`; 0: there is nothing to make durable."""
     records: Sequence[JournalRecord]
-    """To be written to the journal in this order, behind those of all earlier batches."""
+    """To be written to the journal in this order, behind those of all earlier writes."""
     sends: Sends
     """May go at once."""
     changes: Sequence[GroupChange]
     syncs: Sequence[TailSync] = ()
     """To be run before the records are written, some of which say that it was done."""
     removals: Sequence[Removal] = ()
-    """Segments to remove, on a thread, once the batch is persisted."""
+    """Segments to remove, on a thread, once the write is persisted."""
     warnings: Sequence[str] = ()
     """What should not happen, for people to read."""
     ended_moves: Sequence[EndedMove] = ()
@@ -62,11 +62,11 @@ class Output:
     """Nothing is known about the disk since: the process is to end."""
 
 
-# Made for every batch: calling the class takes twice the time.
+# Made for every turn: calling the class takes twice the time.
 _made_change: Final = partial(tuple.__new__, GroupChange)
 _made_output: Final = maker_of(Output)
 
-NOTHING: Final = Output(batch=0, records=(), sends={}, changes=())
+NOTHING: Final = Output(write=0, records=(), sends={}, changes=())
 _COMMITTED: Final = 1
 _LEADERSHIP: Final = 2
 _SERVING: Final = 4
@@ -75,7 +75,7 @@ _RESUMED: Final = 16
 
 
 @dataclass(slots=True)
-class _Batch:
+class _Write:
     number: int
     records: list[JournalRecord] = field(default_factory=list)
     syncs: dict[PartitionKey, TailSync] = field(default_factory=dict)
@@ -91,8 +91,8 @@ class Outbox:
     """The one of a broker."""
 
     def __init__(self) -> None:
-        self._open = _Batch(1)
-        self._waiting: deque[_Batch] = deque()
+        self._open = _Write(1)
+        self._waiting: deque[_Write] = deque()
         self._sends: Sends = {}
         self._changes: dict[PartitionKey, int] = {}
         self.leaderships = 0
@@ -102,7 +102,7 @@ class Outbox:
 
     @property
     def staging(self) -> int:
-        """The number of the batch that is being collected."""
+        """The number of the write that is being collected."""
         return self._open.number
 
     @property
@@ -122,7 +122,7 @@ class Outbox:
     ) -> int:
         """Write these, and once they and all before them are durable, do `then`.
 
-        Returns the batch they are in.
+        Returns the write they are in.
         """
         self._open.records += records
         if then is not None:
@@ -144,28 +144,28 @@ class Outbox:
         return bool(self._open.syncs)
 
     def stage_removal(self, removal: Removal) -> None:
-        """Have segments removed once the batch is persisted."""
+        """Have segments removed once the write is persisted."""
         self._open.removals.append(removal)
 
-    def wait_for(self, batch: int, then: Callable[[], None]) -> None:
-        """Do `then` once that batch is persisted: at once if it is already."""
+    def wait_for(self, write: int, then: Callable[[], None]) -> None:
+        """Do `then` once that write is persisted: at once if it is already."""
         for waiting in self._waiting:
-            if waiting.number >= batch:
+            if waiting.number >= write:
                 waiting.then.append(then)
                 return
-        if batch >= self._open.number:
+        if write >= self._open.number:
             self._open.then.append(then)
         else:
             then()
 
-    def is_persisted(self, batch: int) -> bool:
+    def is_persisted(self, write: int) -> bool:
         oldest = self._waiting[0].number if self._waiting else self._open.number
-        return batch < oldest
+        return write < oldest
 
-    def persisted(self, batch: int) -> None:
-        """All batches up to that one are durable."""
-        assert batch < self._open.number, "a batch that was never handed out"
-        while self._waiting and self._waiting[0].number <= batch:
+    def persisted(self, write: int) -> None:
+        """All writes up to that one are durable."""
+        assert write < self._open.number, "a write that was never handed out"
+        while self._waiting and self._waiting[0].number <= write:
             for then in self._waiting.popleft().then:
                 then()
 
@@ -194,19 +194,19 @@ class Outbox:
         """All that was collected; what waits for durability stays here."""
         if self.is_empty:
             return NOTHING
-        batch = self._open
-        if not batch.is_empty:
-            self._waiting.append(batch)
-            self._open = _Batch(batch.number + 1)
+        write = self._open
+        if not write.is_empty:
+            self._waiting.append(write)
+            self._open = _Write(write.number + 1)
         sends, self._sends = self._sends, {}
         changes, self._changes = self._changes, {}
         return _made_output(
-            batch=0 if batch.is_empty else batch.number,
-            records=batch.records,
-            syncs=tuple(batch.syncs.values()),
+            write=0 if write.is_empty else write.number,
+            records=write.records,
+            syncs=tuple(write.syncs.values()),
             sends=sends,
             changes=[_change(key, what) for key, what in changes.items()],
-            removals=batch.removals,
+            removals=write.removals,
         )
 
 

@@ -15,7 +15,7 @@ from tidemark.protocol.types import Epoch, Offset
 
 
 class Checkpoint:
-    """One checkpoint. It is captured at one moment, and completed once `batch` is durable.
+    """One checkpoint. It is captured at one moment, and completed once `write` is durable.
 
     So `state.db` is never ahead of the journal on the disk.
     """
@@ -26,9 +26,9 @@ class Checkpoint:
         state: StateDb,
         replicas: Mapping[PartitionKey, GroupReplica],
         left: Mapping[PartitionKey, Epoch],
-        batch: int,
+        write: int,
     ) -> None:
-        self.batch = batch
+        self.write = write
         self.is_syncing = False
         self._journal = journal
         self._state = state

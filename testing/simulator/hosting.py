@@ -158,27 +158,27 @@ class Hosting:
         process.world.watch.groups[key].gives_up(process.broker.node_id)
         self._going.add(key)
         process.turn()
-        process.later(process.disk_seconds("sync"), self._rename, group, process.newest_batch)
+        process.later(process.disk_seconds("sync"), self._rename, group, process.newest_write)
         process.moment("replica given up")
 
-    def _rename(self, group: SimulatedGroup, batch: int) -> None:
+    def _rename(self, group: SimulatedGroup, write: int) -> None:
         """Its directory makes room; then the journal is waited for, and then `state.db`."""
         process = self._process
-        unique = UUID(int=process.broker.starts * 1_000_000 + batch)
+        unique = UUID(int=process.broker.starts * 1_000_000 + write)
         try:
             process.directory.mark_deleted([group.partition], unique)
         except OSError:
-            process.later(_AGAIN_SECONDS, self._rename, group, batch)
+            process.later(_AGAIN_SECONDS, self._rename, group, write)
             return
-        self._forget_once_durable(group, batch)
+        self._forget_once_durable(group, write)
 
-    def _forget_once_durable(self, group: SimulatedGroup, batch: int) -> None:
+    def _forget_once_durable(self, group: SimulatedGroup, write: int) -> None:
         process = self._process
-        if process.writer.synced_batch < batch:
-            process.later(_LOOK_SECONDS, self._forget_once_durable, group, batch)
+        if process.writer.synced_write < write:
+            process.later(_LOOK_SECONDS, self._forget_once_durable, group, write)
             return
         if process.is_checkpointing:
-            process.later(_LOOK_SECONDS, self._forget_once_durable, group, batch)
+            process.later(_LOOK_SECONDS, self._forget_once_durable, group, write)
             return
         leave(process.broker.state, {group.key: self.left_in.pop(group.key)})
         self._going.discard(group.key)

@@ -67,7 +67,7 @@ class Process:
         self._busy_until = 0.0
         self._inbox: deque[tuple[Callable[..., None], tuple[object, ...]]] = deque()
         self._armed_at = inf
-        self.newest_batch = 0
+        self.newest_write = 0
         self._checkpoint: Checkpoint | None = None
         self._move_phases: dict[PartitionKey, Phase | None] = {}
         self._has_told_news = False
@@ -175,9 +175,9 @@ class Process:
         self.node.tick(self.now)
         self.turn()
 
-    def persisted(self, batch: int) -> None:
-        self.node.persisted(batch)
-        if self._checkpoint is not None and self._checkpoint.batch <= batch:
+    def persisted(self, write: int) -> None:
+        self.node.persisted(write)
+        if self._checkpoint is not None and self._checkpoint.write <= write:
             self._sync_checkpoint(self._checkpoint)
         self.turn()
 
@@ -205,8 +205,8 @@ class Process:
 
     def _follow(self, output: Output) -> None:
         self._look_at(output)
-        if output.batch:
-            self.newest_batch = output.batch
+        if output.write:
+            self.newest_write = output.write
             self.writer.put(output)
         for target, messages in output.sends.items():
             self.world.watch.says(self.broker.node_id, target, messages)
@@ -403,10 +403,10 @@ class Process:
             return
         self.moment("checkpoint")
         # Those that have failed too: the journal has what they have promised.
-        batch, state = self.newest_batch, self.broker.state
+        write, state = self.newest_write, self.broker.state
         left = {} if self.hosting is None else self.hosting.left_in
-        self._checkpoint = Checkpoint(self.journal, state, self.replicas, left, batch)
-        if batch <= self.writer.synced_batch:
+        self._checkpoint = Checkpoint(self.journal, state, self.replicas, left, write)
+        if write <= self.writer.synced_write:
             self._sync_checkpoint(self._checkpoint)
 
     def _sync_checkpoint(self, checkpoint: Checkpoint) -> None:

@@ -32,8 +32,8 @@ class WriterOwner(Protocol):
     def durable(self, output: Output) -> None:
         """This is on the disk."""
 
-    def persisted(self, batch: int) -> None:
-        """Everything up to that batch is: a turn of its own."""
+    def persisted(self, write: int) -> None:
+        """Everything up to that write is: a turn of its own."""
 
     def disk_failed(self, error: OSError) -> None:
         """Nothing is known about the disk any more."""
@@ -53,15 +53,15 @@ class Writer:
         self._untold: deque[CommitGroup] = deque()
         """On the disk, as the thread knows; the loop has other things to do."""
         self._outputs: deque[Output] = deque()
-        """Whose batches are not durable yet."""
+        """Whose writes are not durable yet."""
 
     @property
-    def synced_batch(self) -> int:
+    def synced_write(self) -> int:
         return self._commits.durable
 
     def put(self, output: Output) -> None:
         self._outputs.append(output)
-        group = self._commits.add(output.batch, output.records, self._owner.persisted, output.syncs)
+        group = self._commits.add(output.write, output.records, self._owner.persisted, output.syncs)
         if group is not None:
             self._begin(group)
 
@@ -101,7 +101,7 @@ class Writer:
         self._done(group)
 
     def _done(self, group: CommitGroup) -> None:
-        while self._outputs and self._outputs[0].batch <= group.batch:
+        while self._outputs and self._outputs[0].write <= group.write:
             self._owner.durable(self._outputs.popleft())
         self._untold.append(group)
         following = self._commits.take()

@@ -65,7 +65,7 @@ def opened(
     journal: FakeJournal,
     *,
     turn: Turn | None = None,
-    observe: Callable[[float, int], None] = lambda seconds, batches: None,
+    observe: Callable[[float, int], None] = lambda seconds, writes: None,
 ) -> AbstractAsyncContextManager[DiskWriter]:
     return open_disk_writer(journal, turn=turn or Turn(), failed=never, observe=observe)
 
@@ -97,6 +97,6 @@ def wait(gate: threading.Semaphore) -> None:
 
 async def make_quick(disk: DiskWriter) -> None:
     """The first group is the thread's; from then on it is known that the disk is quick."""
-    disk.write(1, [record(1)], lambda batch: None)
+    disk.write(1, [record(1)], lambda write: None)
     await disk.wait_durable(1)
     await trio.sleep(0.1)  # many times what it took, and the thread has noted what it notes

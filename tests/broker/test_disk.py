@@ -47,7 +47,7 @@ async def test_what_the_records_rely_on_is_synced_before_they_are_written() -> N
     journal, written_before = FakeJournal(), list[int]()
     async with opened(journal) as disk:
         sync = FakeSync(lambda: written_before.append(len(journal.groups)))
-        disk.write(1, [record(1)], lambda batch: None, syncs=[sync])
+        disk.write(1, [record(1)], lambda write: None, syncs=[sync])
         await disk.wait_idle()
     assert written_before == [0]
     assert journal.groups == [[b"1"]]
@@ -62,7 +62,7 @@ async def test_a_log_is_synced_once_for_a_group_with_all_that_the_group_has_of_i
     async with opened(FakeJournal(sync=wait_at_gate)) as disk:
         for number, log in enumerate("abab", 1):
             sync = FakeSync(partial(synced.append, f"{log}{number}"), log)
-            disk.write(number, [record(number)], lambda batch: None, syncs=[sync])
+            disk.write(number, [record(number)], lambda write: None, syncs=[sync])
         gate.release(2)
         await disk.wait_idle()
     assert synced[0] == "a1", "a group of its own, for nothing was being written"
@@ -78,7 +78,7 @@ async def test_the_disk_begins_with_several_logs_before_one_of_them_is_waited_fo
     async with opened(FakeJournal(sync=lambda: wait(gate))) as disk:
         for number, logs in enumerate(("a", "b", "bc"), 1):
             syncs = [sync_of(log) for log in logs]
-            disk.write(number, [record(number)], lambda batch: None, syncs=syncs)
+            disk.write(number, [record(number)], lambda write: None, syncs=syncs)
         gate.release(2)
         await disk.wait_idle()
     assert done == ["synced a", "b", "c", "synced b", "synced c"]
@@ -90,7 +90,7 @@ async def test_a_disk_that_cannot_begin_is_the_end() -> None:
     async with open_disk_writer(journal, turn=Turn(), failed=errors.append) as disk:
         for number, log in enumerate("abc", 1):
             sync = FakeSync(lambda: None, log, fail)
-            disk.write(number, [record(number)], lambda batch: None, syncs=[sync])
+            disk.write(number, [record(number)], lambda write: None, syncs=[sync])
         gate.release()
         await disk.wait_failed()
         assert disk.durable == 1
@@ -132,12 +132,12 @@ def test_what_has_come_since_is_not_taken_before_what_was_handed_over() -> None:
     disk = DiskWriter(journal, call_in_loop=lambda callback: callback(), failed=never)
     thread = disk.thread.start()
 
-    def come(batch: int) -> None:
+    def come(write: int) -> None:
         sync = FakeSync(lambda: None)
-        disk.write(3, [record(3)], lambda batch: told.set(), syncs=[sync])
+        disk.write(3, [record(3)], lambda write: told.set(), syncs=[sync])
 
     disk.write(1, [record(1)], come)
-    disk.write(2, [record(2)], lambda batch: None)
+    disk.write(2, [record(2)], lambda write: None)
     gate.set()
     assert told.wait(10)
     disk.thread.stop()
@@ -164,7 +164,7 @@ async def test_the_next_turn_hears_what_is_durable_whatever_it_is_for() -> None:
     """A loop with many requests would else answer the last ones late."""
     turn, said = WatchedTurn(), list[str]()
     async with opened(FakeJournal(), turn=turn) as disk:
-        disk.write(1, [record(1)], lambda batch: said.append(f"durable {batch}"))
+        disk.write(1, [record(1)], lambda write: said.append(f"durable {write}"))
         assert turn.is_told.wait(10)
         turn.run(lambda: said.append("a request"))
         assert said == ["durable 1", "a request"]
@@ -173,7 +173,7 @@ async def test_the_next_turn_hears_what_is_durable_whatever_it_is_for() -> None:
 async def test_a_mistake_of_who_is_told_is_the_end_whoever_has_begun_the_turn() -> None:
     """A request's turn would else answer it with an error, and the broker go on."""
 
-    def break_down(batch: int) -> None:
+    def break_down(write: int) -> None:
         raise ValueError("a mistake")
 
     errors, turn, persisted = list[OSError](), WatchedTurn(), list[int]()
@@ -204,9 +204,9 @@ async def test_a_group_is_reported_in_a_turn_and_once() -> None:
     gate, turn, turns = threading.Semaphore(0), Turn(), list[bool]()
     persisted, groups = list[int](), list[int]()
 
-    def observe(seconds: float, batches: int) -> None:
+    def observe(seconds: float, writes: int) -> None:
         turns.append(turn.is_open)
-        groups.append(batches)
+        groups.append(writes)
 
     def wait_at_gate() -> None:
         gate.acquire()
@@ -219,7 +219,7 @@ async def test_a_group_is_reported_in_a_turn_and_once() -> None:
     assert (persisted, groups, turns) == ([1, 3], [1, 2], [True, True])
 
 
-async def test_a_batch_is_waited_for_until_it_is_durable() -> None:
+async def test_a_write_is_waited_for_until_it_is_durable() -> None:
     persisted = list[int]()
     async with opened(FakeJournal()) as disk:
         await disk.wait_durable(0)
@@ -232,7 +232,7 @@ async def test_a_batch_is_waited_for_until_it_is_durable() -> None:
 async def test_where_nothing_follows_the_journal_notes_that_all_is_synced() -> None:
     journal = FakeJournal()
     async with opened(journal) as disk:
-        disk.write(1, [record(1)], lambda batch: None)
+        disk.write(1, [record(1)], lambda write: None)
         await disk.wait_durable(1)
         assert await trio.to_thread.run_sync(journal.noted.wait, 10)
 

@@ -51,7 +51,7 @@ async def test_one_after_the_other_is_synced_on_the_loop_where_nobody_waits(is_a
         disk.is_alone = lambda: is_alone
         journal.sync_disk = lambda: threads.append(threading.get_ident())
         for number in range(2, 10):
-            disk.write(number, [record(number)], lambda batch: None)
+            disk.write(number, [record(number)], lambda write: None)
             await disk.wait_durable(number)
     assert (set(threads) == {threading.get_ident()}) == is_alone
 
@@ -82,9 +82,9 @@ async def test_a_mistake_on_the_loop_is_the_end_whoever_has_begun_the_turn(is_to
         await make_quick(disk)
         journal.sync_disk = (lambda: None) if is_told else break_down
         with pytest.raises(ValueError, match="a mistake"):
-            disk.write(2, [record(2)], lambda batch: break_down())
+            disk.write(2, [record(2)], lambda write: break_down())
         assert errors == [disk.error]
-        disk.write(3, [record(3)], lambda batch: None)
+        disk.write(3, [record(3)], lambda write: None)
     assert journal.groups == [[b"1"], [b"2"]]
     assert "a mistake" in str(errors[0])
 
@@ -113,7 +113,7 @@ async def test_a_full_sync_is_no_full_disk() -> None:
     async with open_disk_writer(journal, turn=Turn(), failed=errors.append) as disk:
         await make_quick(disk)
         journal.sync_disk = no_room
-        disk.write(2, [record(2)], lambda batch: None)
+        disk.write(2, [record(2)], lambda write: None)
         assert [error.errno for error in errors] == [errno.ENOSPC]
 
 
@@ -131,7 +131,7 @@ async def test_a_write_whose_sync_was_full_is_not_tried_again(is_quick: bool) ->
         if is_quick:
             await make_quick(disk)
         journal.write = refuse  # type: ignore[method-assign]  # from now on
-        disk.write(2, [record(2)], lambda batch: None)
+        disk.write(2, [record(2)], lambda write: None)
         await disk.wait_durable(2)
     assert [error.errno for error in errors] == [errno.ENOSPC]
     assert tries == [1]

@@ -82,9 +82,9 @@ async def test_a_journal_without_room_is_given_some_of_the_reserve_at_once() -> 
         warn=warn,
         make_room=journal.make_room,
     ) as disk:
-        for batch in (1, 2, 3):
-            disk.write(batch, [record(batch)], persisted.append)
-            await disk.wait_durable(batch)
+        for write in (1, 2, 3):
+            disk.write(write, [record(write)], persisted.append)
+            await disk.wait_durable(write)
     assert before_warnings == [[1, 2]], "only when nothing is left of it"
 
 

@@ -69,8 +69,8 @@ MUTATIONS = (
     storage_rule(
         "a group is told of after those that were begun before it",
         "journal/group_commits.py",
-        old="            is_next = not self._begun and self._waiting.batch_count\n",
-        new="            is_next = self._waiting.batch_count\n",
+        old="            is_next = not self._begun and self._waiting.write_count\n",
+        new="            is_next = self._waiting.write_count\n",
         killed_by="journal/test_group_commits.py",
     ),
     Mutation(

@@ -35,14 +35,14 @@ MUTATIONS = (
     _rule(
         "what waits for a batch waits until it is persisted",
         "outbox.py",
-        old="        for waiting in self._waiting:\n            if waiting.number >= batch:\n",
+        old="        for waiting in self._waiting:\n            if waiting.number >= write:\n",
         new="        for waiting in self._waiting:\n            if False:\n",
         killed_by="test_outbox.py::test_waiting_for_a_batch_that_is_persisted_is_no_waiting",
     ),
     _rule(
         "a batch that is persisted says nothing of later ones",
         "outbox.py",
-        old="        while self._waiting and self._waiting[0].number <= batch:\n",
+        old="        while self._waiting and self._waiting[0].number <= write:\n",
         new="        while self._waiting:\n",
         killed_by="test_outbox.py::test_a_batch_says_nothing_of_what_was_staged_after_it_was_taken",
     ),

@@ -1,12 +1,12 @@
-"""The group commit: which batches are written and synced at once, and who hears of it when.
+"""The group commit: which writes are done and synced at once, and who hears of it when.
 
-What a turn wants to be durable is one batch of journal records. While some are being written, those
+What a turn wants to be durable is one write of journal records. While some are being written, those
 that come wait; all that waits is the next group. So a busy disk makes the groups larger and not the
 queue longer.
 
 What an order of events could break is decided here:
 
-1. one group is being written at a time, and the batches of a group are durable in their order;
+1. one group is being written at a time, and the writes of a group are durable in their order;
 2. once one is durable, the next is begun before the last is told of: the disk works while what
    waited for it is answered. One that has files to sync is even taken by who has written the last,
    before anybody has heard of that; a little had better wait for what comes until then;
@@ -16,7 +16,7 @@ What an order of events could break is decided here:
    then either, whatever becomes of it.
 
 It refuses to know who writes: a thread or the loop (`broker/replicas/disk.py`), or what a simulator
-plays. Nor does it know of time. Batches come, and are told of, on one thread; `take` is for that
+plays. Nor does it know of time. Writes come, and are told of, on one thread; `take` is for that
 which writes.
 """
 
@@ -49,24 +49,24 @@ class Synced(Protocol):
 
 
 Persisted = Callable[[int], None]
-"""Told of a batch that is durable, as all before it are. Must not raise."""
+"""Told of a write that is durable, as all before it are. Must not raise."""
 
 
 @dataclass(slots=True)
 class CommitGroup:
     """What is written and synced at once."""
 
-    batch: int = 0
-    """The newest of its batches; they are durable in their order."""
-    batch_count: int = 0
+    write: int = 0
+    """The newest of its writes; they are durable in their order."""
+    write_count: int = 0
     syncs: dict[Hashable, Synced] = field(default_factory=dict)
     """By their subjects. To be run before the records are written."""
     records: list[JournalRecord] = field(default_factory=list)
-    persisted: Persisted = lambda batch: None
+    persisted: Persisted = lambda write: None
 
 
 class GroupCommits:
-    """The batches of one journal. Invariant: `durable <= newest`, and while nothing is being
+    """The writes of one journal. Invariant: `durable <= newest`, and while nothing is being
     written nothing waits."""
 
     __slots__ = ("_begun", "_hand_over", "_lock", "_waiting", "durable", "error", "newest")
@@ -80,29 +80,29 @@ class GroupCommits:
         self._lock = Lock()
         """Of both."""
         self.newest = 0
-        """The newest batch that has come."""
+        """The newest write that has come."""
         self.durable = 0
-        """The newest batch that is durable, as all before it are."""
+        """The newest write that is durable, as all before it are."""
         self.error: OSError | None = None
         """Why nothing is written any more."""
 
     def add(
         self,
-        batch: int,
+        write: int,
         records: Sequence[JournalRecord],
         persisted: Persisted,
         syncs: Sequence[Synced],
     ) -> CommitGroup | None:
-        """A batch has come. What is returned is to be written now, by whomever the caller chooses,
+        """A write has come. What is returned is to be written now, by whomever the caller chooses,
         and `written` is to be called then; `None` if it has to wait."""
         if self.error is not None:
             return None
-        assert batch > self.newest, "batches come in order"
-        self.newest = batch
+        assert write > self.newest, "writes come in order"
+        self.newest = write
         with self._lock:
             group = self._waiting
-            group.batch, group.persisted = batch, persisted
-            group.batch_count += 1
+            group.write, group.persisted = write, persisted
+            group.write_count += 1
             group.records += records
             for sync in syncs:
                 group.syncs[sync.subject] = sync
@@ -130,12 +130,12 @@ class GroupCommits:
             return
         with self._lock:
             self._begun -= 1
-            is_next = not self._begun and self._waiting.batch_count
+            is_next = not self._begun and self._waiting.write_count
             following = self._begin_waiting() if is_next else None
         if following is not None:
             self._hand_over(following)
-        self.durable = group.batch
-        group.persisted(group.batch)
+        self.durable = group.write
+        group.persisted(group.write)
 
     def fail(self, error: OSError) -> bool:
         """Nothing is known about the disk any more. Whether that is new."""

@@ -145,7 +145,7 @@ class Broker:
         self.changes += output.changes
         self.warnings += output.warnings
         self.ended_moves += output.ended_moves
-        if output.batch:
+        if output.write:
             self.unwritten.append(output)
         return output
 
@@ -159,7 +159,7 @@ class Broker:
                 self.journal.write(output.records)
         if outputs:
             self.journal.sync()
-            self.node.persisted(outputs[-1].batch)
+            self.node.persisted(outputs[-1].write)
             for output in outputs:
                 for removal in output.removals:
                     removal.run()

@@ -100,7 +100,7 @@ def test_a_log_that_cannot_be_cut_is_cut_by_the_next_start(
         broken.journal.write(output.records)
     broken.journal.sync()
     broken.files.failing_syncs, broken.files.sync_error = 1, number
-    broken.node.persisted(broken.unwritten[-1].batch)
+    broken.node.persisted(broken.unwritten[-1].write)
     assert broken.replica().failure is not None
     failure = broken.take().disk_failure
     assert failure is not None

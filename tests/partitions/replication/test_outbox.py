@@ -15,12 +15,12 @@ def record(number: int) -> JournalRecord:
     return forget(PartitionKey(UUID(int=number), 0))
 
 
-def test_what_waits_for_a_batch_happens_when_it_is_persisted() -> None:
+def test_what_waits_for_a_write_happens_when_it_is_persisted() -> None:
     outbox, done = Outbox(), list[str]()
     outbox.stage([record(1)], then=lambda: done.append("first"))
-    batch = outbox.take().batch
+    write = outbox.take().write
     assert not done
-    outbox.persisted(batch)
+    outbox.persisted(write)
     assert done == ["first"]
 
 
@@ -30,9 +30,9 @@ def test_a_batch_says_nothing_of_what_was_staged_after_it_was_taken() -> None:
     first = outbox.take()
     outbox.stage([record(2)], then=lambda: done.append("second"))
     second = outbox.take()
-    outbox.persisted(first.batch)
+    outbox.persisted(first.write)
     assert done == ["first"]
-    assert second.batch > first.batch
+    assert second.write > first.write
     assert second.records == [record(2)]
 
 
@@ -40,20 +40,20 @@ def test_a_later_batch_covers_the_earlier_ones_in_their_order() -> None:
     outbox, done = Outbox(), list[int]()
     for number in range(3):
         outbox.stage([record(number)], then=lambda number=number: done.append(number))  # type: ignore[misc]  # mypy has no type for a lambda's default
-        batch = outbox.take().batch
-    outbox.persisted(batch)
+        write = outbox.take().write
+    outbox.persisted(write)
     assert done == [0, 1, 2]
 
 
 def test_waiting_for_a_batch_that_is_persisted_is_no_waiting() -> None:
     outbox, done = Outbox(), list[str]()
-    batch = outbox.stage([record(1)])
-    outbox.wait_for(batch, lambda: done.append("while it is collected"))
+    write = outbox.stage([record(1)])
+    outbox.wait_for(write, lambda: done.append("while it is collected"))
     outbox.take()
-    outbox.wait_for(batch, lambda: done.append("while it is written"))
+    outbox.wait_for(write, lambda: done.append("while it is written"))
     assert not done
-    outbox.persisted(batch)
-    outbox.wait_for(batch, lambda: done.append("after"))
+    outbox.persisted(write)
+    outbox.wait_for(write, lambda: done.append("after"))
     assert done == ["while it is collected", "while it is written", "after"]
 
 
@@ -64,7 +64,7 @@ def test_what_is_staged_by_what_waited_goes_into_the_next_batch() -> None:
         outbox.stage_record(record(2))
 
     outbox.stage([record(1)], then=then)
-    outbox.persisted(outbox.take().batch)
+    outbox.persisted(outbox.take().write)
     assert outbox.take().records == [record(2)]
 
 
@@ -75,7 +75,7 @@ def test_messages_go_without_waiting_and_in_order() -> None:
         outbox.send(NodeId(2), beat)
     output = outbox.take()
     assert output.sends == {2: beats}
-    assert output.batch == 0
+    assert output.write == 0
 
 
 def test_the_changes_of_a_group_in_a_turn_are_one() -> None:

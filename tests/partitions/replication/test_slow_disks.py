@@ -40,7 +40,7 @@ class SlowCluster(Cluster):
             for output in outputs:
                 broker.journal.write(output.records)
             broker.journal.sync()
-            broker.node.persisted(outputs[-1].batch)
+            broker.node.persisted(outputs[-1].write)
 
 
 @pytest.mark.parametrize("latency_s", [0.05, 0.3, 1.0])

@@ -59,7 +59,7 @@ class StarvedCluster(Cluster):
         for source, message in taken:
             broker.node.receive(source, message, self.now)
         for output in self.durable[node_id]:
-            broker.node.persisted(output.batch)
+            broker.node.persisted(output.write)
         self.durable[node_id] = []
         output = broker.take()
         written = sum(len(each.records) for each in broker.unwritten)

@@ -42,17 +42,17 @@ class Bench:
 
     def hand_over(self, group: CommitGroup) -> None:
         self.written.append(group)
-        self.done.append(f"write {group.batch}")
+        self.done.append(f"write {group.write}")
 
-    def add(self, batch: int, syncs: Sequence[FakeSync] = ()) -> None:
-        told = partial(self.tell, batch)
-        group = self.commits.add(batch, [record(batch)], told, syncs)
+    def add(self, write: int, syncs: Sequence[FakeSync] = ()) -> None:
+        told = partial(self.tell, write)
+        group = self.commits.add(write, [record(write)], told, syncs)
         if group is not None:
             self.hand_over(group)
 
-    def tell(self, asked_by: int, batch: int) -> None:
-        assert asked_by == batch, "the newest of a group is told, and of itself"
-        self.done.append(f"told {batch}")
+    def tell(self, asked_by: int, write: int) -> None:
+        assert asked_by == write, "the newest of a group is told, and of itself"
+        self.done.append(f"told {write}")
 
     def take(self) -> bool:
         """Who writes goes on by itself."""
@@ -73,12 +73,12 @@ def numbers(group: CommitGroup) -> list[int]:
 
 def test_what_comes_while_a_group_is_written_is_the_next_group() -> None:
     bench = Bench()
-    for batch in (1, 2, 3):
-        bench.add(batch)
+    for write in (1, 2, 3):
+        bench.add(write)
     assert [numbers(group) for group in bench.written] == [[1]]
     bench.end()
     assert [numbers(group) for group in bench.written] == [[1], [2, 3]]
-    assert (bench.written[1].batch, bench.written[1].batch_count) == (3, 2)
+    assert (bench.written[1].write, bench.written[1].write_count) == (3, 2)
     assert (bench.commits.durable, bench.commits.newest) == (1, 3)
 
 
@@ -95,9 +95,9 @@ def test_who_is_told_finds_its_batch_durable_and_may_come_with_another() -> None
     seen, handed = list[int](), list[CommitGroup]()
     commits = GroupCommits(handed.append)
 
-    def add_another(batch: int) -> None:
+    def add_another(write: int) -> None:
         seen.append(commits.durable)
-        group = commits.add(batch + 1, [], seen.append, ())
+        group = commits.add(write + 1, [], seen.append, ())
         assert group is not None, "nothing is being written"
         handed.append(group)
 
@@ -105,15 +105,15 @@ def test_who_is_told_finds_its_batch_durable_and_may_come_with_another() -> None
     assert first is not None
     commits.written(first)
     assert seen == [1]
-    assert [group.batch for group in handed] == [2]
+    assert [group.write for group in handed] == [2]
     assert commits.is_writing
 
 
 def test_what_a_group_relies_on_is_synced_once_by_its_newest() -> None:
     bench, syncs = Bench(), [FakeSync(subject) for subject in "abab"]
     bench.add(1)
-    for batch, sync in enumerate(syncs, 2):
-        bench.add(batch, [sync])
+    for write, sync in enumerate(syncs, 2):
+        bench.add(write, [sync])
     bench.end()
     assert list(bench.written[1].syncs.values()) == syncs[2:]
 
@@ -192,7 +192,7 @@ def test_whatever_comes_when_batches_are_written_once_in_their_order_and_told_wh
     written = [number for group in bench.written for number in numbers(group)]
     assert written == [*range(1, len(written) + 1)]
     told = [each for each in bench.done if each.startswith("told")]
-    assert told == [f"told {group.batch}" for group in bench.written[: len(told)]]
+    assert told == [f"told {group.write}" for group in bench.written[: len(told)]]
     if failed_at is not None:
         assert len(bench.done) == failed_at
     else:

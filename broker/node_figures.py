@@ -71,7 +71,7 @@ class NodeFigures:
     def groups(self) -> Sequence[GroupFigures]:
         return self._node.coordinator.figures()
 
-    def leaderless_groups(self) -> int:
+    def leaderless_partitions(self) -> int:
         return self._node.topics.concerns.leaderless
 
     def unclean_replicas(self) -> int:

@@ -64,7 +64,7 @@ class FiguresCollector(Collector):
         yield gauge(
             "tidemark_leaderless_partitions",
             "Partitions with a vote of this broker, and without a leader that it knows of.",
-            self._figures.leaderless_groups(),
+            self._figures.leaderless_partitions(),
         )
         yield gauge(
             "tidemark_unclean_replicas",

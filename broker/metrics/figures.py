@@ -100,7 +100,7 @@ class Figures(Protocol):
 
     def groups(self) -> Sequence[GroupFigures]: ...
 
-    def leaderless_groups(self) -> int:
+    def leaderless_partitions(self) -> int:
         """Of those in which this broker has a vote."""
         ...
 

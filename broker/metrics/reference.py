@@ -106,7 +106,7 @@ class _Example:
         committed = [(TopicPartition("topic", 0), Offset(0))]
         return [GroupFigures(group="group", members=0, committed=committed)]
 
-    def leaderless_groups(self) -> int:
+    def leaderless_partitions(self) -> int:
         return 0
 
     def unclean_replicas(self) -> int:

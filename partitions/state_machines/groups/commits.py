@@ -3,7 +3,7 @@
 from typing import Final
 
 from tidemark.partitions.state_machines.groups.effects import ReplyWhenStored, Turn
-from tidemark.partitions.state_machines.groups.group import Group
+from tidemark.partitions.state_machines.groups.group import ClassicGroup
 from tidemark.partitions.state_machines.groups.kinds import AnyGroup, is_dead, is_empty
 from tidemark.partitions.state_machines.groups.records import offset_record
 from tidemark.partitions.state_machines.groups.requests import (
@@ -26,7 +26,7 @@ def commit(group: AnyGroup, request: Commit, topics: TopicView, token: Token, tu
     if error is not ErrorCode.NONE:
         turn.reply(token, CommitAnswer(error=error))
         return
-    if request.generation >= 0 and request.producer is None and isinstance(group, Group):
+    if request.generation >= 0 and request.producer is None and isinstance(group, ClassicGroup):
         group.expect_heartbeat(group.members[request.member_id], turn.at.ticks_ms)
     bytes_max = turn.settings.offset_metadata_bytes_max
     too_large = {
@@ -63,7 +63,7 @@ def check(group: AnyGroup, request: Commit, topics: TopicView) -> ErrorCode:
     error = group.check_member(request.member_id, request.instance_id)
     if error is not ErrorCode.NONE:
         return error
-    if isinstance(group, Group):
+    if isinstance(group, ClassicGroup):
         return _check_generation(group, request)
     member = group.members[request.member_id]
     if not (request.knows_member_epochs or member.is_classic):
@@ -88,7 +88,7 @@ def _by_id(request: Commit, topics: TopicView) -> list[TopicIdPartition]:
     return found
 
 
-def _check_generation(group: Group, request: Commit) -> ErrorCode:
+def _check_generation(group: ClassicGroup, request: Commit) -> ErrorCode:
     if request.generation != group.generation:
         return ErrorCode.ILLEGAL_GENERATION
     if group.state is GroupState.COMPLETING_REBALANCE and request.producer is None:

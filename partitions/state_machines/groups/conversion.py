@@ -9,7 +9,7 @@ from tidemark.partitions.state_machines.groups.consumer.member import JOINING_EP
 from tidemark.partitions.state_machines.groups.consumer.records import tombstones
 from tidemark.partitions.state_machines.groups.consumer.targets import Topics
 from tidemark.partitions.state_machines.groups.effects import NothingMore, Turn
-from tidemark.partitions.state_machines.groups.group import Group
+from tidemark.partitions.state_machines.groups.group import ClassicGroup
 from tidemark.partitions.state_machines.groups.kinds import AnyGroup, is_dead, is_empty
 from tidemark.partitions.state_machines.groups.migration import upgraded
 from tidemark.partitions.state_machines.groups.requests import ConsumerHeartbeat
@@ -40,13 +40,13 @@ def as_consumer_group(
     return converted
 
 
-def as_classic_group(group: ConsumerGroup, turn: Turn) -> Group:
+def as_classic_group(group: ConsumerGroup, turn: Turn) -> ClassicGroup:
     """An empty group of the consumer protocol as one of the classic protocol."""
     # What is on its way to the log is its last: nothing is to follow the tombstones.
     group.is_dead = True
     turn.effects.replies += group.recording.end_all(ErrorCode.COORDINATOR_NOT_AVAILABLE)
     records = tombstones(group)
-    converted = Group(group.id, wall_ms=turn.at.wall_ms)
+    converted = ClassicGroup(group.id, wall_ms=turn.at.wall_ms)
     if records:
         # If this is lost, the former group is still in the log, before what this one writes: of
         # two kinds of group under one name, a coordinator that takes over believes the later.

@@ -1,7 +1,7 @@
 """What administrators see of a group."""
 
 from tidemark.partitions.state_machines.groups.consumer.group import ConsumerGroup
-from tidemark.partitions.state_machines.groups.group import Group, Member
+from tidemark.partitions.state_machines.groups.group import ClassicGroup, Member
 from tidemark.partitions.state_machines.groups.kinds import AnyGroup
 from tidemark.partitions.state_machines.groups.requests import GroupState
 from tidemark.partitions.state_machines.groups.subscriptions import CONSUMER
@@ -43,14 +43,14 @@ def listing(group: AnyGroup) -> GroupListing:
     match group:
         case ConsumerGroup():
             protocol_type, kind = CONSUMER, "consumer"
-        case Group():
+        case ClassicGroup():
             protocol_type, kind = group.protocol_type or "", "classic"
     return GroupListing(
         group_id=group.id, state=group.state.value, protocol_type=protocol_type, kind=kind
     )
 
 
-def describe(group: Group) -> GroupDescription:
+def describe(group: ClassicGroup) -> GroupDescription:
     is_stable = group.state is GroupState.STABLE
     return GroupDescription(
         group_id=group.id,

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import field
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
-from tidemark.partitions.state_machines.groups.group import Group
+from tidemark.partitions.state_machines.groups.group import ClassicGroup
 from tidemark.partitions.state_machines.groups.requests import Answer, CommittingProducer
 from tidemark.partitions.state_machines.groups.settings import GroupSettings
 from tidemark.partitions.state_machines.instant import Instant
@@ -86,7 +86,7 @@ class ReplyWhenStored:
 class AssignmentStored:
     """A generation's assignment is durable, so that its members may have it."""
 
-    group: Group
+    group: ClassicGroup
     generation: int
     assignments: dict[str, bytes]
 
@@ -95,7 +95,7 @@ class AssignmentStored:
 class StaticMemberStored:
     """A static member's new id is durable, so that the member may be told it."""
 
-    group: Group
+    group: ClassicGroup
     member_id: str
     token: Token
     answer: Answer
@@ -105,7 +105,7 @@ class StaticMemberStored:
 class GroupDeleted:
     """A group's tombstones are durable. Nobody waits if it expired by itself."""
 
-    group: "Group | ConsumerGroup"
+    group: "ClassicGroup | ConsumerGroup"
     token: Token | None
     answer: Answer
 
@@ -122,7 +122,7 @@ class GroupDowngraded:
     """A group of the consumer protocol is in the log as the classic one that it is to be."""
 
     group: "ConsumerGroup"
-    classic: Group
+    classic: ClassicGroup
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,7 +5,7 @@ either heard within its session timeout or taken out.
 """
 
 from tidemark.partitions.state_machines.groups.effects import Turn
-from tidemark.partitions.state_machines.groups.group import Group
+from tidemark.partitions.state_machines.groups.group import ClassicGroup
 from tidemark.partitions.state_machines.groups.rebalance import (
     complete_if_all_joined,
     join_phase_is_over,
@@ -16,7 +16,7 @@ from tidemark.partitions.state_machines.groups.requests import GroupState
 from tidemark.partitions.state_machines.groups.waiting import remove_member
 
 
-def expire(group: Group, turn: Turn) -> None:
+def expire(group: ClassicGroup, turn: Turn) -> None:
     """Do all that is due, and set the group's alarm anew."""
     _expire_members(group, turn)
     if group.join_deadline_ms <= turn.at.ticks_ms:
@@ -26,7 +26,7 @@ def expire(group: Group, turn: Turn) -> None:
     group.wake_ms = group.first_deadline()
 
 
-def _expire_members(group: Group, turn: Turn) -> None:
+def _expire_members(group: ClassicGroup, turn: Turn) -> None:
     now = turn.at.ticks_ms
     unclaimed = [member_id for member_id, deadline in group.pending.items() if deadline <= now]
     for member_id in unclaimed:
@@ -45,7 +45,7 @@ def _expire_members(group: Group, turn: Turn) -> None:
         complete_if_all_joined(group, turn)
 
 
-def _expire_unsynced(group: Group, turn: Turn) -> None:
+def _expire_unsynced(group: ClassicGroup, turn: Turn) -> None:
     """Members that joined and never asked for their assignment are gone (KAFKA-13435)."""
     unsynced = [group.members[member_id] for member_id in group.unsynced]
     for member in unsynced:

@@ -84,7 +84,7 @@ class Member:
         return self.deadline_ms <= ticks_ms and (self.is_new or not self.is_waiting)
 
 
-class Group:
+class ClassicGroup:
     """A group's live state. Invariant: `state` is EMPTY, PREPARING_REBALANCE or DEAD without
     members; `leader` is a member's id exactly if there are members."""
 

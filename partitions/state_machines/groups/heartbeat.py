@@ -1,11 +1,11 @@
 """Heartbeat: a member says that it lives, and learns whether to join again (trap G5)."""
 
-from tidemark.partitions.state_machines.groups.group import Group
+from tidemark.partitions.state_machines.groups.group import ClassicGroup
 from tidemark.partitions.state_machines.groups.requests import GroupState, Heartbeat
 from tidemark.protocol.errors import ErrorCode
 
 
-def heartbeat(group: Group, request: Heartbeat, ticks_ms: int) -> ErrorCode:
+def heartbeat(group: ClassicGroup, request: Heartbeat, ticks_ms: int) -> ErrorCode:
     error = group.check_member(request.member_id, request.instance_id)
     if error is not ErrorCode.NONE:
         return error

@@ -2,7 +2,7 @@
 
 from tidemark.partitions.state_machines.groups import static_members
 from tidemark.partitions.state_machines.groups.effects import Turn
-from tidemark.partitions.state_machines.groups.group import Group, Member
+from tidemark.partitions.state_machines.groups.group import ClassicGroup, Member
 from tidemark.partitions.state_machines.groups.rebalance import (
     complete_if_all_joined,
     prepare_rebalance,
@@ -30,7 +30,7 @@ def check(request: Join, settings: GroupSettings) -> ErrorCode:
     return ErrorCode.NONE
 
 
-def join(group: Group, request: Join, token: Token, turn: Turn) -> None:
+def join(group: ClassicGroup, request: Join, token: Token, turn: Turn) -> None:
     """A member, new or known, asks to be in the next generation."""
     if not _has_room(group, request.member_id, turn.settings):
         _turn_away(group, request, token, turn)
@@ -45,7 +45,7 @@ def join(group: Group, request: Join, token: Token, turn: Turn) -> None:
         _join_known(group, request, token, turn)
 
 
-def _has_room(group: Group, member_id: str, settings: GroupSettings) -> bool:
+def _has_room(group: ClassicGroup, member_id: str, settings: GroupSettings) -> bool:
     members_max = settings.group_members_max
     member = group.members.get(member_id)
     match group.state:
@@ -59,7 +59,7 @@ def _has_room(group: Group, member_id: str, settings: GroupSettings) -> bool:
             return member is not None or len(group.members) < members_max
 
 
-def _turn_away(group: Group, request: Join, token: Token, turn: Turn) -> None:
+def _turn_away(group: ClassicGroup, request: Join, token: Token, turn: Turn) -> None:
     turn.reply(token, JoinAnswer(error=ErrorCode.GROUP_MAX_SIZE_REACHED))
     group.pending.pop(request.member_id, None)
     member = group.members.get(request.member_id)
@@ -68,7 +68,7 @@ def _turn_away(group: Group, request: Join, token: Token, turn: Turn) -> None:
     complete_if_all_joined(group, turn)
 
 
-def _join_new(group: Group, request: Join, token: Token, turn: Turn) -> None:
+def _join_new(group: ClassicGroup, request: Join, token: Token, turn: Turn) -> None:
     if request.instance_id is not None:
         current = group.static_ids.get(request.instance_id)
         if current is None:
@@ -86,7 +86,7 @@ def _join_new(group: Group, request: Join, token: Token, turn: Turn) -> None:
         _add(group, request.new_member_id, request, token, turn)
 
 
-def _add(group: Group, member_id: str, request: Join, token: Token, turn: Turn) -> None:
+def _add(group: ClassicGroup, member_id: str, request: Join, token: Token, turn: Turn) -> None:
     if not group.members:
         group.protocol_type = request.protocol_type
     if group.is_initial_rebalance:
@@ -99,7 +99,7 @@ def _add(group: Group, member_id: str, request: Join, token: Token, turn: Turn) 
     rebalance_or_complete(group, turn, f"{member} joined{_said(request)}")
 
 
-def _join_known(group: Group, request: Join, token: Token, turn: Turn) -> None:
+def _join_known(group: ClassicGroup, request: Join, token: Token, turn: Turn) -> None:
     error = group.check_member(request.member_id, request.instance_id)
     if error is not ErrorCode.NONE:
         turn.reply(token, JoinAnswer(error=error, member_id=request.member_id))
@@ -112,7 +112,7 @@ def _join_known(group: Group, request: Join, token: Token, turn: Turn) -> None:
         _rejoin(group, member, request, token, turn)
 
 
-def _is_current(group: Group, member: Member, request: Join) -> bool:
+def _is_current(group: ClassicGroup, member: Member, request: Join) -> bool:
     """Whether the member is in the generation it asks for: it may have missed the answer."""
     if member.protocols != request.protocols:
         return False
@@ -125,7 +125,7 @@ def _is_current(group: Group, member: Member, request: Join) -> bool:
     return False
 
 
-def _rejoin(group: Group, member: Member, request: Join, token: Token, turn: Turn) -> None:
+def _rejoin(group: ClassicGroup, member: Member, request: Join, token: Token, turn: Turn) -> None:
     """A member enters the next generation, with what it says of itself now."""
     was = "with other metadata" if member.protocols != request.protocols else "as before"
     group.describe_member(member, request)

@@ -14,13 +14,13 @@ from tidemark.partitions.state_machines.groups.consumer.group import (
 )
 from tidemark.partitions.state_machines.groups.consumer.targets import subscribed_names
 from tidemark.partitions.state_machines.groups.effects import LogRecord
-from tidemark.partitions.state_machines.groups.group import Group
+from tidemark.partitions.state_machines.groups.group import ClassicGroup
 from tidemark.partitions.state_machines.groups.records import group_tombstone, offset_tombstone
 from tidemark.partitions.state_machines.groups.requests import GroupState
 from tidemark.partitions.state_machines.groups.subscriptions import CONSUMER, subscribed_topics
 from tidemark.protocol.types import TopicPartition
 
-AnyGroup: TypeAlias = Group | ConsumerGroup
+AnyGroup: TypeAlias = ClassicGroup | ConsumerGroup
 
 
 def is_dead(group: AnyGroup) -> bool:
@@ -42,7 +42,7 @@ def is_left(group: AnyGroup) -> bool:
 
 def is_unused(group: AnyGroup) -> bool:
     """Whether it is not worth remembering, but for its commits."""
-    return isinstance(group, Group) and group.is_unused
+    return isinstance(group, ClassicGroup) and group.is_unused
 
 
 def reads_topics(group: AnyGroup) -> bool:

@@ -13,7 +13,7 @@ from tidemark.partitions.state_machines.groups.describe import (
     describe,
     listing,
 )
-from tidemark.partitions.state_machines.groups.group import Group
+from tidemark.partitions.state_machines.groups.group import ClassicGroup
 from tidemark.partitions.state_machines.groups.history import Rebalance
 from tidemark.partitions.state_machines.groups.kinds import AnyGroup
 from tidemark.partitions.state_machines.groups.offsets import Offsets, OffsetTable
@@ -39,7 +39,7 @@ class KnownGroups:
     def describe(self, group_id: str) -> GroupDescription | None:
         """A group of the classic protocol."""
         group = self._groups.get(group_id)
-        return describe(group) if isinstance(group, Group) else None
+        return describe(group) if isinstance(group, ClassicGroup) else None
 
     def describe_consumer(self, group_id: str) -> ConsumerGroupDescription | None:
         """A group of the consumer protocol."""

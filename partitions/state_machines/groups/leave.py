@@ -1,7 +1,7 @@
 """LeaveGroup: members go, each by itself or several at an administrator's word (trap G12)."""
 
 from tidemark.partitions.state_machines.groups.effects import Turn
-from tidemark.partitions.state_machines.groups.group import Group
+from tidemark.partitions.state_machines.groups.group import ClassicGroup
 from tidemark.partitions.state_machines.groups.rebalance import rebalance_or_complete
 from tidemark.partitions.state_machines.groups.requests import (
     UNKNOWN_MEMBER,
@@ -15,7 +15,7 @@ from tidemark.partitions.state_machines.token import Token
 from tidemark.protocol.errors import ErrorCode
 
 
-def leave(group: Group, request: Leave, token: Token, turn: Turn) -> None:
+def leave(group: ClassicGroup, request: Leave, token: Token, turn: Turn) -> None:
     """Answer for each leaver; one rebalance for all that went."""
     reasons: list[str] = []
     outcomes = tuple(
@@ -27,7 +27,7 @@ def leave(group: Group, request: Leave, token: Token, turn: Turn) -> None:
         rebalance_or_complete(group, turn, "; ".join(reasons) or "a member that was to join left")
 
 
-def _leave_one(group: Group, leaver: Leaver, turn: Turn, reasons: list[str]) -> ErrorCode:
+def _leave_one(group: ClassicGroup, leaver: Leaver, turn: Turn, reasons: list[str]) -> ErrorCode:
     member_id = leaver.member_id
     if member_id == UNKNOWN_MEMBER and leaver.instance_id is not None:
         # An administrator names the instance, whatever process stands behind it.

@@ -30,7 +30,7 @@ from tidemark.partitions.state_machines.groups.effects import (
     LogRecord,
     Turn,
 )
-from tidemark.partitions.state_machines.groups.group import Group, Member
+from tidemark.partitions.state_machines.groups.group import ClassicGroup, Member
 from tidemark.partitions.state_machines.groups.rebalance import prepare_rebalance
 from tidemark.partitions.state_machines.groups.records import group_record
 from tidemark.partitions.state_machines.groups.requests import GroupState, Join
@@ -42,7 +42,7 @@ from tidemark.protocol.errors import ErrorCode, MalformedMessage, RequestError
 from tidemark.protocol.messages.consumer_offsets import GroupMetadataKey
 
 
-def upgraded(group: Group, topics: Topics, turn: Turn) -> ConsumerGroup:
+def upgraded(group: ClassicGroup, topics: Topics, turn: Turn) -> ConsumerGroup:
     """The group as one of the consumer protocol, with its members. `group` stays as it is until
     `give_way`. Raises `RequestError` if it cannot be."""
     if not turn.settings.may_upgrade:
@@ -65,7 +65,7 @@ def upgraded(group: Group, topics: Topics, turn: Turn) -> ConsumerGroup:
     return converted
 
 
-def give_way(group: Group, turn: Turn) -> None:
+def give_way(group: ClassicGroup, turn: Turn) -> None:
     """The group is one of the consumer protocol from now on: whoever waits in it joins that one."""
     for member in group.members.values():
         refuse(group, member, turn, ErrorCode.REBALANCE_IN_PROGRESS, member.id)
@@ -74,7 +74,7 @@ def give_way(group: Group, turn: Turn) -> None:
 
 
 def _take_over(
-    converted: ConsumerGroup, group: Group, member: Member, view: TopicView, turn: Turn
+    converted: ConsumerGroup, group: ClassicGroup, member: Member, view: TopicView, turn: Turn
 ) -> None:
     said = embedded.subscription(member.protocols)
     assigned = embedded.assigned(member.assignment, view)
@@ -112,7 +112,7 @@ def _hold_what_it_lets_go(
         converted.expect_revocation(member.id, turn.at.ticks_ms + taken.rebalance_timeout_ms)
 
 
-def _not_possible(group: Group, why: str) -> RequestError:
+def _not_possible(group: ClassicGroup, why: str) -> RequestError:
     return RequestError(
         ErrorCode.GROUP_ID_NOT_FOUND,
         f"group {group.id} has members of the classic protocol, {why}: stop them all before any "
@@ -133,7 +133,7 @@ def begin_downgrade(group: ConsumerGroup, topics: Topics, turn: Turn) -> None:
 
 def downgrade_stored(
     then: GroupDowngraded, records: Sequence[LogRecord], error: ErrorCode, turn: Turn
-) -> Group | None:
+) -> ClassicGroup | None:
     """The write of a downgrade is over. The classic group, if that takes the place from now on;
     `None` if the write failed, or somebody came or changed meanwhile."""
     group, classic, recording = then.group, then.classic, then.group.recording
@@ -161,8 +161,8 @@ def _can_downgrade(group: ConsumerGroup, settings: GroupSettings) -> bool:
     )
 
 
-def _downgraded(group: ConsumerGroup, view: TopicView, turn: Turn) -> Group:
-    classic = Group(group.id, wall_ms=turn.at.wall_ms)
+def _downgraded(group: ConsumerGroup, view: TopicView, turn: Turn) -> ClassicGroup:
+    classic = ClassicGroup(group.id, wall_ms=turn.at.wall_ms)
     classic.generation = group.epoch
     classic.protocol_type = CONSUMER
     classic.history = group.history

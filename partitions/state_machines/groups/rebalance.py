@@ -13,7 +13,7 @@ from typing import Final
 
 from tidemark.partitions.state_machines.agenda import NEVER
 from tidemark.partitions.state_machines.groups.effects import NothingMore, Turn
-from tidemark.partitions.state_machines.groups.group import Group
+from tidemark.partitions.state_machines.groups.group import ClassicGroup
 from tidemark.partitions.state_machines.groups.records import group_record
 from tidemark.partitions.state_machines.groups.requests import GroupState
 from tidemark.partitions.state_machines.groups.waiting import refuse_syncs
@@ -23,7 +23,7 @@ _LONGER_AT_LEAST_MS: Final = 100
 """By which a join phase that nobody has joined goes on, however little its members ask for."""
 
 
-def rebalance_or_complete(group: Group, turn: Turn, reason: str) -> None:
+def rebalance_or_complete(group: ClassicGroup, turn: Turn, reason: str) -> None:
     """Somebody came, went or changed: begin a rebalance, or end the one under way if it can."""
     if group.state is GroupState.PREPARING_REBALANCE:
         _note(group, turn, reason)
@@ -32,7 +32,7 @@ def rebalance_or_complete(group: Group, turn: Turn, reason: str) -> None:
         prepare_rebalance(group, turn, reason)
 
 
-def prepare_rebalance(group: Group, turn: Turn, reason: str) -> None:
+def prepare_rebalance(group: ClassicGroup, turn: Turn, reason: str) -> None:
     """Ask every member to join again; it learns so from its next heartbeat."""
     _note(group, turn, reason)
     was_empty = group.state is GroupState.EMPTY
@@ -49,7 +49,7 @@ def prepare_rebalance(group: Group, turn: Turn, reason: str) -> None:
         _set_join_deadline(group, turn.at.ticks_ms + group.rebalance_timeout_ms())
 
 
-def complete_if_all_joined(group: Group, turn: Turn) -> None:
+def complete_if_all_joined(group: ClassicGroup, turn: Turn) -> None:
     """End the join phase if nobody is missing. An initial rebalance waits for its time."""
     if (
         group.state is GroupState.PREPARING_REBALANCE
@@ -59,7 +59,7 @@ def complete_if_all_joined(group: Group, turn: Turn) -> None:
         complete_join(group, turn)
 
 
-def join_phase_is_over(group: Group, turn: Turn) -> None:
+def join_phase_is_over(group: ClassicGroup, turn: Turn) -> None:
     """The join phase's time is up: go on without those that are missing, or wait for newcomers."""
     now, limit = turn.at.ticks_ms, group.initial_limit_ms
     if limit is not None and group.had_newcomer and now < limit:
@@ -69,7 +69,7 @@ def join_phase_is_over(group: Group, turn: Turn) -> None:
         complete_join(group, turn)
 
 
-def complete_join(group: Group, turn: Turn) -> None:
+def complete_join(group: ClassicGroup, turn: Turn) -> None:
     """Form the next generation of those that joined.
 
     Dynamic members that did not are out. Static ones stay until their session ends: they come
@@ -91,11 +91,11 @@ def complete_join(group: Group, turn: Turn) -> None:
         _become_empty(group, turn)
 
 
-def _note(group: Group, turn: Turn, reason: str) -> None:
+def _note(group: ClassicGroup, turn: Turn, reason: str) -> None:
     group.history.note(group.generation + 1, turn.at.wall_ms, reason)
 
 
-def _wait_for_more_members(group: Group, turn: Turn) -> None:
+def _wait_for_more_members(group: ClassicGroup, turn: Turn) -> None:
     # Members of a service start within seconds of each other: one rebalance for all of them.
     delay, now = turn.settings.initial_rebalance_delay_ms, turn.at.ticks_ms
     group.initial_limit_ms = now + max(delay, group.rebalance_timeout_ms())
@@ -105,12 +105,12 @@ def _wait_for_more_members(group: Group, turn: Turn) -> None:
         complete_join(group, turn)
 
 
-def _set_join_deadline(group: Group, deadline_ms: int) -> None:
+def _set_join_deadline(group: ClassicGroup, deadline_ms: int) -> None:
     group.join_deadline_ms = deadline_ms
     group.wake_by(deadline_ms)
 
 
-def _elect_joined_leader(group: Group) -> bool:
+def _elect_joined_leader(group: ClassicGroup) -> bool:
     """Make sure that the leader is one that joined; whether there is any."""
     assert group.leader is not None
     if group.members[group.leader].is_joining:
@@ -122,7 +122,7 @@ def _elect_joined_leader(group: Group) -> bool:
     return False
 
 
-def _await_syncs(group: Group, turn: Turn) -> None:
+def _await_syncs(group: ClassicGroup, turn: Turn) -> None:
     now = turn.at.ticks_ms
     group.protocol = group.elect_protocol()
     group.enter(GroupState.COMPLETING_REBALANCE, turn.at.wall_ms)
@@ -137,7 +137,7 @@ def _await_syncs(group: Group, turn: Turn) -> None:
     group.wake_by(group.sync_deadline_ms)
 
 
-def _become_empty(group: Group, turn: Turn) -> None:
+def _become_empty(group: ClassicGroup, turn: Turn) -> None:
     group.protocol = None
     group.enter(GroupState.EMPTY, turn.at.wall_ms)
     # If this is lost, the former generation comes back after a restart, and times out.

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import Final
 
 from tidemark.partitions.state_machines.groups.effects import LogRecord, RecordValue
-from tidemark.partitions.state_machines.groups.group import Group
+from tidemark.partitions.state_machines.groups.group import ClassicGroup
 from tidemark.partitions.state_machines.groups.requests import Commit, OffsetToCommit
 from tidemark.protocol.messages import consumer_offsets, stored
 from tidemark.protocol.messages.consumer_group_records import (
@@ -39,7 +39,7 @@ NO_EXPIRY: Final = -1
 _EXPIRES_MAX: Final = 2**63 - 1
 
 
-def group_record(group: Group, assignments: Mapping[str, bytes]) -> LogRecord:
+def group_record(group: ClassicGroup, assignments: Mapping[str, bytes]) -> LogRecord:
     """The group's present generation with `assignments` by member id; none is an empty one."""
     members = [
         MemberMetadata(

@@ -2,7 +2,7 @@
 
 from tidemark.partitions.state_machines.groups.consumer import restoring
 from tidemark.partitions.state_machines.groups.effects import LogRecord
-from tidemark.partitions.state_machines.groups.group import Group, Member
+from tidemark.partitions.state_machines.groups.group import ClassicGroup, Member
 from tidemark.partitions.state_machines.groups.offsets import OffsetTable
 from tidemark.partitions.state_machines.groups.requests import GroupState, Join
 from tidemark.partitions.state_machines.groups.settings import GroupSettings
@@ -65,7 +65,7 @@ class Replay:
         ]
         known = {group.id for group in groups} | {group.id for group in consumers}
         simple = [
-            Group(group_id, wall_ms=at.wall_ms)
+            ClassicGroup(group_id, wall_ms=at.wall_ms)
             for group_id in self._offsets.groups()
             if group_id not in known
         ]
@@ -77,8 +77,8 @@ class Replay:
         )
 
 
-def _restore(group_id: str, value: GroupMetadataValue, at: Instant) -> Group:
-    group = Group(group_id, wall_ms=value.current_state_timestamp)
+def _restore(group_id: str, value: GroupMetadataValue, at: Instant) -> ClassicGroup:
+    group = ClassicGroup(group_id, wall_ms=value.current_state_timestamp)
     group.generation = value.generation
     group.protocol_type = value.protocol_type or None
     group.protocol = value.protocol

@@ -1,6 +1,6 @@
 """How long the offsets of a group that nobody uses are kept: Kafka's rule (KIP-211)."""
 
-from tidemark.partitions.state_machines.groups.group import Group
+from tidemark.partitions.state_machines.groups.group import ClassicGroup
 from tidemark.partitions.state_machines.groups.kinds import AnyGroup, is_empty, topics_read
 from tidemark.partitions.state_machines.groups.offsets import OffsetTable
 from tidemark.partitions.state_machines.groups.records import NO_EXPIRY
@@ -38,12 +38,12 @@ def expired_partitions(
 
 
 def _is_simple(group: AnyGroup) -> bool:
-    return isinstance(group, Group) and group.protocol_type is None
+    return isinstance(group, ClassicGroup) and group.protocol_type is None
 
 
 def _is_settled(group: AnyGroup) -> bool:
     """Whether it is known what the members read."""
-    return not isinstance(group, Group) or group.state is GroupState.STABLE
+    return not isinstance(group, ClassicGroup) or group.state is GroupState.STABLE
 
 
 def _is_expired(

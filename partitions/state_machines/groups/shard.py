@@ -45,7 +45,7 @@ from tidemark.partitions.state_machines.groups.effects import (
     Turn,
     Unstored,
 )
-from tidemark.partitions.state_machines.groups.group import Group
+from tidemark.partitions.state_machines.groups.group import ClassicGroup
 from tidemark.partitions.state_machines.groups.kinds import (
     AnyGroup,
     is_dead,
@@ -136,7 +136,7 @@ class GroupShard(KnownGroups):
         match group:
             case None:
                 return unknown_member(request.group_id)
-            case Group():
+            case ClassicGroup():
                 return heartbeat.heartbeat(group, request, at.ticks_ms)
             case ConsumerGroup():
                 said = classic_members.heartbeat(group, request, self._topics, at.ticks_ms)
@@ -154,7 +154,7 @@ class GroupShard(KnownGroups):
                 case ConsumerGroup() as group:
                     leaving.expire(group, self._topics, turn)
                     writing.write(group, turn)
-                case Group() as group:
+                case ClassicGroup() as group:
                     expiry.expire(group, turn)
         return self._finish(turn, *due)
 
@@ -224,13 +224,13 @@ class GroupShard(KnownGroups):
     ) -> None:
         match request:
             case Sync():
-                if isinstance(group, Group):
+                if isinstance(group, ClassicGroup):
                     sync.sync(group, request, token, turn)
                 else:
                     synced = classic_members.sync(group, request, self._topics, turn)
                     writing.answer(group, token, synced, turn)
             case Leave():
-                if isinstance(group, Group):
+                if isinstance(group, ClassicGroup):
                     leave.leave(group, request, token, turn)
                 else:
                     left = leaving.remove_all(group, request, self._topics, turn)
@@ -255,7 +255,7 @@ class GroupShard(KnownGroups):
         except RequestError as error:
             turn.reply(token, ConsumerHeartbeatAnswer(error=error.code, message=error.message))
             return
-        if isinstance(group, Group):
+        if isinstance(group, ClassicGroup):
             migration.give_way(group, turn)
         self._groups[request.group_id] = consumers
         writing.answer(consumers, token, said, turn)
@@ -287,8 +287,8 @@ class GroupShard(KnownGroups):
             group = group or self._add(request.group_id, turn)
             commits.commit(group, request, self._topics.view, token, turn)
 
-    def _add(self, group_id: str, turn: Turn) -> Group:
-        group = self._groups[group_id] = Group(group_id, wall_ms=turn.at.wall_ms)
+    def _add(self, group_id: str, turn: Turn) -> ClassicGroup:
+        group = self._groups[group_id] = ClassicGroup(group_id, wall_ms=turn.at.wall_ms)
         return group
 
     def _expire_offsets_of(self, group: AnyGroup, turn: Turn) -> None:

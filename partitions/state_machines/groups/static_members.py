@@ -7,7 +7,7 @@ G4). While the group is stable that costs no rebalance: the assignment stays wit
 from dataclasses import replace as with_fields
 
 from tidemark.partitions.state_machines.groups.effects import StaticMemberStored, Turn
-from tidemark.partitions.state_machines.groups.group import Group, Member
+from tidemark.partitions.state_machines.groups.group import ClassicGroup, Member
 from tidemark.partitions.state_machines.groups.rebalance import (
     complete_if_all_joined,
     prepare_rebalance,
@@ -23,7 +23,7 @@ from tidemark.partitions.state_machines.token import Token
 from tidemark.protocol.errors import ErrorCode
 
 
-def replace(group: Group, member: Member, request: Join, token: Token, turn: Turn) -> None:
+def replace(group: ClassicGroup, member: Member, request: Join, token: Token, turn: Turn) -> None:
     """The process behind a static member is a new one."""
     leader_before = group.leader
     refuse(group, member, turn, ErrorCode.FENCED_INSTANCE_ID, member.id)
@@ -59,7 +59,7 @@ def stored(then: StaticMemberStored, turn: Turn, error: ErrorCode) -> None:
         prepare_rebalance(group, turn, "a static member's new id could not be stored")
 
 
-def _store_new_id(group: Group, member: Member, answer: JoinAnswer, turn: Turn) -> None:
+def _store_new_id(group: ClassicGroup, member: Member, answer: JoinAnswer, turn: Turn) -> None:
     assert member.join_token is not None
     assignments = {m.id: m.assignment for m in group.members.values()}
     turn.persist(
@@ -69,7 +69,7 @@ def _store_new_id(group: Group, member: Member, answer: JoinAnswer, turn: Turn) 
 
 
 def _answer_in_stable_group(
-    group: Group, member: Member, request: Join, leader_before: str | None
+    group: ClassicGroup, member: Member, request: Join, leader_before: str | None
 ) -> JoinAnswer:
     joined = group.joined(member)
     if request.may_skip_assignment:

@@ -8,7 +8,7 @@ from struct import Struct
 from struct import error as StructError
 from typing import Final
 
-from tidemark.partitions.state_machines.groups.group import Group
+from tidemark.partitions.state_machines.groups.group import ClassicGroup
 
 CONSUMER: Final = "consumer"
 """The protocol type of groups of consumers."""
@@ -17,7 +17,7 @@ _START: Final = Struct(">hi")
 _LENGTH: Final = Struct(">h")
 
 
-def subscribed_topics(group: Group) -> frozenset[str] | None:
+def subscribed_topics(group: ClassicGroup) -> frozenset[str] | None:
     """All topics that members of a group of consumers read; None if that cannot be told."""
     if group.protocol_type != CONSUMER:
         return None

@@ -2,7 +2,7 @@
 
 from tidemark.partitions.state_machines.agenda import NEVER
 from tidemark.partitions.state_machines.groups.effects import AssignmentStored, Turn
-from tidemark.partitions.state_machines.groups.group import Group, Member
+from tidemark.partitions.state_machines.groups.group import ClassicGroup, Member
 from tidemark.partitions.state_machines.groups.rebalance import prepare_rebalance
 from tidemark.partitions.state_machines.groups.records import group_record
 from tidemark.partitions.state_machines.groups.requests import GroupState, Sync, SyncAnswer
@@ -11,7 +11,7 @@ from tidemark.partitions.state_machines.token import Token
 from tidemark.protocol.errors import ErrorCode
 
 
-def sync(group: Group, request: Sync, token: Token, turn: Turn) -> None:
+def sync(group: ClassicGroup, request: Sync, token: Token, turn: Turn) -> None:
     """Answer with the member's assignment, now or once the leader's is stored."""
     error = _check(group, request)
     if error is not ErrorCode.NONE:
@@ -27,7 +27,7 @@ def sync(group: Group, request: Sync, token: Token, turn: Turn) -> None:
         _wait_for_assignment(group, member, request, token, turn)
 
 
-def _check(group: Group, request: Sync) -> ErrorCode:
+def _check(group: ClassicGroup, request: Sync) -> ErrorCode:
     error = group.check_member(request.member_id, request.instance_id)
     if error is not ErrorCode.NONE:
         return error
@@ -47,7 +47,7 @@ def _differs(claimed: str | None, actual: str | None) -> bool:
 
 
 def _wait_for_assignment(
-    group: Group, member: Member, request: Sync, token: Token, turn: Turn
+    group: ClassicGroup, member: Member, request: Sync, token: Token, turn: Turn
 ) -> None:
     if member.sync_token is not None:
         turn.reply(member.sync_token, SyncAnswer(error=ErrorCode.REBALANCE_IN_PROGRESS))
@@ -82,7 +82,7 @@ def stored(then: AssignmentStored, turn: Turn, error: ErrorCode) -> None:
             group.expect_heartbeat(member, turn.at.ticks_ms)
 
 
-def _assignment(group: Group, member: Member) -> SyncAnswer:
+def _assignment(group: ClassicGroup, member: Member) -> SyncAnswer:
     return SyncAnswer(
         protocol_type=group.protocol_type,
         protocol=group.protocol,

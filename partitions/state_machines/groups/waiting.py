@@ -5,12 +5,14 @@ request of the same member, by the member's end, or by the coordinator's own.
 """
 
 from tidemark.partitions.state_machines.groups.effects import Turn
-from tidemark.partitions.state_machines.groups.group import Group, Member
+from tidemark.partitions.state_machines.groups.group import ClassicGroup, Member
 from tidemark.partitions.state_machines.groups.requests import JoinAnswer, SyncAnswer
 from tidemark.protocol.errors import ErrorCode
 
 
-def refuse(group: Group, member: Member, turn: Turn, error: ErrorCode, member_id: str = "") -> None:
+def refuse(
+    group: ClassicGroup, member: Member, turn: Turn, error: ErrorCode, member_id: str = ""
+) -> None:
     """Answer whatever the member waits for with `error`."""
     join_token = group.end_join(member)
     if join_token is not None:
@@ -20,7 +22,7 @@ def refuse(group: Group, member: Member, turn: Turn, error: ErrorCode, member_id
         turn.reply(sync_token, SyncAnswer(error=error))
 
 
-def refuse_syncs(group: Group, turn: Turn, error: ErrorCode) -> None:
+def refuse_syncs(group: ClassicGroup, turn: Turn, error: ErrorCode) -> None:
     """Answer all that wait for an assignment of this generation: they will not get one."""
     for member in group.members.values():
         if member.sync_token is not None:
@@ -29,7 +31,7 @@ def refuse_syncs(group: Group, turn: Turn, error: ErrorCode) -> None:
             group.expect_heartbeat(member, turn.at.ticks_ms)
 
 
-def remove_member(group: Group, member: Member, turn: Turn) -> None:
+def remove_member(group: ClassicGroup, member: Member, turn: Turn) -> None:
     """Take a member out. If it is alive after all, its answer makes it start anew."""
     refuse(group, member, turn, ErrorCode.UNKNOWN_MEMBER_ID)
     group.remove(member)

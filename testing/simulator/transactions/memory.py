@@ -14,7 +14,7 @@ from tidemark.broker.groups.group_partition import GroupPartition
 from tidemark.broker.replicas.replica import Replica
 from tidemark.broker.transactions.transaction_partition import TransactionPartition
 from tidemark.partitions.state_machines.groups.consumer.group import ConsumerGroup
-from tidemark.partitions.state_machines.groups.group import Group
+from tidemark.partitions.state_machines.groups.group import ClassicGroup
 from tidemark.partitions.state_machines.groups.reading_back import ReadBack as GroupsReadBack
 from tidemark.partitions.state_machines.groups.records import decode_record
 from tidemark.partitions.state_machines.groups.requests import GroupState
@@ -145,7 +145,7 @@ class MemoryJudge:
                 if not _is_recorded(here):
                     continue
                 _compare(replica, group_id, _of_consumers(here), _of_consumers(there))
-            elif isinstance(here, Group):
+            elif isinstance(here, ClassicGroup):
                 if here.state is GroupState.STABLE:
                     _compare(replica, group_id, _of_classic(here), _of_classic(there))
             else:
@@ -213,7 +213,7 @@ def _of_consumers(group: object) -> object:
 
 
 def _of_classic(group: object) -> object:
-    if not isinstance(group, Group):
+    if not isinstance(group, ClassicGroup):
         return None
     members = {member.id: member.assignment for member in group.members.values()}
     return group.generation, group.protocol, group.leader, members

@@ -69,7 +69,7 @@ class Broker:
     def groups(self) -> Sequence[GroupFigures]:
         return self.all_groups
 
-    def leaderless_groups(self) -> int:
+    def leaderless_partitions(self) -> int:
         return 1
 
     def unclean_replicas(self) -> int:

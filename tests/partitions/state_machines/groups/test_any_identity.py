@@ -8,7 +8,7 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, 
 from tests.partitions.state_machines.groups.consumer.clients import topics
 from tests.partitions.state_machines.groups.driver import GROUP, NO_DELAY, Coordinator, Waiter
 from tidemark.partitions.state_machines.groups.consumer.group import ConsumerGroup
-from tidemark.partitions.state_machines.groups.group import Group
+from tidemark.partitions.state_machines.groups.group import ClassicGroup
 from tidemark.partitions.state_machines.groups.kinds import AnyGroup
 from tidemark.partitions.state_machines.groups.requests import (
     ConsumerHeartbeat,
@@ -133,7 +133,7 @@ class AnyIdentity(RuleBasedStateMachine):
     def group(self) -> AnyGroup | None:
         # The shard shows its groups to nobody; an invariant may look behind that.
         group = self.groups.shard._groups.get(GROUP)
-        assert group is None or isinstance(group, Group | ConsumerGroup)
+        assert group is None or isinstance(group, ClassicGroup | ConsumerGroup)
         return group
 
     def teardown(self) -> None:

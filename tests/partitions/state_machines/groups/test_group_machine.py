@@ -5,7 +5,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
 from tests.partitions.state_machines.groups.driver import GROUP, Coordinator, Waiter
-from tidemark.partitions.state_machines.groups.group import Group
+from tidemark.partitions.state_machines.groups.group import ClassicGroup
 from tidemark.partitions.state_machines.groups.replay import Replay
 from tidemark.partitions.state_machines.groups.requests import (
     CommitAnswer,
@@ -47,7 +47,7 @@ class GroupsUnderFire(RuleBasedStateMachine):
         self.read = 0
         # What each generation's leader assigned first, and who was handed which part of it.
         self.owners: dict[tuple[int, bytes], int] = {}
-        self.last: tuple[Group, int] | None = None
+        self.last: tuple[ClassicGroup, int] | None = None
 
     def instance_of(self, slot: int) -> str | None:
         return f"static {slot}" if slot < 2 else None
@@ -210,10 +210,10 @@ class GroupsUnderFire(RuleBasedStateMachine):
         if group is not None and group.state is GroupState.STABLE:
             assert shard.describe(GROUP) == self.groups.shard.describe(GROUP)
 
-    def group(self) -> Group | None:
+    def group(self) -> ClassicGroup | None:
         # The shard shows its groups to nobody; an invariant may look behind that.
         group = self.groups.shard._groups.get(GROUP)
-        assert group is None or isinstance(group, Group)
+        assert group is None or isinstance(group, ClassicGroup)
         return group
 
     def teardown(self) -> None:

@@ -25,7 +25,7 @@ from tests.partitions.state_machines.groups.migration_steps import (
     kind,
     shared,
 )
-from tidemark.partitions.state_machines.groups.group import Group
+from tidemark.partitions.state_machines.groups.group import ClassicGroup
 from tidemark.partitions.state_machines.groups.settings import GroupSettings
 from tidemark.protocol.errors import ErrorCode
 
@@ -106,7 +106,7 @@ def test_a_change_that_could_not_be_written_is_written_by_the_next(groups: Coord
     go_on(two)
     assert kind(groups) == ("classic", "Stable")
     groups.restart()
-    assert isinstance(groups.shard._groups[GROUP], Group)
+    assert isinstance(groups.shard._groups[GROUP], ClassicGroup)
     shared(two)
 
 

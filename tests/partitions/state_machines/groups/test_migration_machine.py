@@ -18,7 +18,7 @@ from tests.partitions.state_machines.groups.driver import (
     Waiter,
 )
 from tidemark.partitions.state_machines.groups.consumer.group import ConsumerGroup
-from tidemark.partitions.state_machines.groups.group import Group
+from tidemark.partitions.state_machines.groups.group import ClassicGroup
 from tidemark.partitions.state_machines.groups.requests import Leave, Leaver
 from tidemark.protocol.errors import ErrorCode
 
@@ -135,7 +135,7 @@ class MigrationUnderFire(RuleBasedStateMachine):
         assert (restored.members, restored.target) == (group.members, group.target)
         assert (restored.epoch, restored.holders) == (group.epoch, group.holders)
 
-    def group(self) -> Group | ConsumerGroup | None:
+    def group(self) -> ClassicGroup | ConsumerGroup | None:
         # The shard shows its groups to nobody; an invariant may look behind that.
         return self.groups.shard._groups.get(GROUP)
 

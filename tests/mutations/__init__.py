@@ -28,6 +28,23 @@ class Mutation:
     """The pytest node that must fail."""
 
 
+@dataclass(frozen=True, slots=True)
+class Room:
+    """Where modules are, and, by the same path below `tests/`, their tests."""
+
+    path: str
+
+    def rule(self, name: str, file: str, *, old: str, new: str, killed_by: str) -> Mutation:
+        """A mutation of one of the modules, killed by one of the tests."""
+        return Mutation(
+            name=name,
+            file=f"{self.path}/{file}",
+            old=old,
+            new=new,
+            killed_by=f"tests/{self.path}/{killed_by}",
+        )
+
+
 def all_mutations() -> list[Mutation]:
     """Every room's, in the order of the modules' names."""
     names = sorted(module.name for module in iter_modules(__path__))

@@ -1,18 +1,8 @@
 """Rules of the balancer: who is let be, what a move must bring, what must not be lost."""
 
-from tests.mutations import Mutation
+from tests.mutations import Room
 
-_TESTS = "tests/partitions/balancing"
-
-
-def _rule(name: str, file: str, *, old: str, new: str, killed_by: str) -> Mutation:
-    return Mutation(
-        name=name,
-        file=f"partitions/balancing/{file}",
-        old=old,
-        new=new,
-        killed_by=f"{_TESTS}/{killed_by}",
-    )
+_rule = Room("partitions/balancing").rule
 
 
 _LEADERS = "test_leaders.py"

@@ -1,20 +1,12 @@
 """Rules of the broker about balancing: who is elected last, what is known, what may be begun."""
 
-from tests.mutations import Mutation
+from tests.mutations import Mutation, Room
 
-_TESTS = "tests/broker/balancing"
 _STATES, _LOOP, _REPORTS = "test_broker_states.py", "test_balancer.py", "test_reports.py"
 _GATHERING = "test_gathering.py"
 
 
-def _rule(name: str, file: str, *, old: str, new: str, killed_by: str) -> Mutation:
-    return Mutation(
-        name=name,
-        file=f"broker/balancing/{file}",
-        old=old,
-        new=new,
-        killed_by=f"{_TESTS}/{killed_by}",
-    )
+_rule = Room("broker/balancing").rule
 
 
 MUTATIONS = (

@@ -1,17 +1,8 @@
 """What a log keeps where its start moves: the batch around it, and what is known of producers."""
 
-from tests.mutations import Mutation
+from tests.mutations import Mutation, Room
 
-
-def _rule(name: str, file: str, *, old: str, new: str, killed_by: str) -> Mutation:
-    """A mutation of a module of replication, killed by one of its tests."""
-    return Mutation(
-        name=name,
-        file=f"partitions/replication/{file}",
-        old=old,
-        new=new,
-        killed_by=f"tests/partitions/replication/{killed_by}",
-    )
+_rule = Room("partitions/replication").rule
 
 
 MUTATIONS = (

@@ -1,19 +1,11 @@
 """What brokers know of each other: who lives, who leads what, and what their connections mean."""
 
-from tests.mutations import Mutation
+from tests.mutations import Mutation, Room
 
 _VERSIONS = "tests/broker/peers/test_versions.py"
 
 
-def _rule(name: str, file: str, *, old: str, new: str, killed_by: str) -> Mutation:
-    """A mutation of a module of replication, killed by one of its tests."""
-    return Mutation(
-        name=name,
-        file=f"partitions/replication/{file}",
-        old=old,
-        new=new,
-        killed_by=f"tests/partitions/replication/{killed_by}",
-    )
+_rule = Room("partitions/replication").rule
 
 
 def _link_rule(name: str, file: str = "link.py", *, old: str, new: str, killed_by: str) -> Mutation:

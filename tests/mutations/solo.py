@@ -1,17 +1,8 @@
 """A replica that is alone: what is appended past its core, and when the core has to hear of it."""
 
-from tests.mutations import Mutation
+from tests.mutations import Room
 
-
-def _rule(name: str, file: str, *, old: str, new: str, killed_by: str) -> Mutation:
-    """A mutation of a module of replication, killed by one of its tests."""
-    return Mutation(
-        name=name,
-        file=f"partitions/replication/{file}",
-        old=old,
-        new=new,
-        killed_by=f"tests/partitions/replication/{killed_by}",
-    )
+_rule = Room("partitions/replication").rule
 
 
 _SYNCED = "test_solo_synced.py::"

@@ -1,17 +1,8 @@
 """What keeps records on the disk, or tells honestly that they are not there."""
 
-from tests.mutations import Mutation
+from tests.mutations import Mutation, Room
 
-
-def storage_rule(name: str, file: str, *, old: str, new: str, killed_by: str) -> Mutation:
-    """A mutation of a module of storage, killed by one of its tests."""
-    return Mutation(
-        name=name,
-        file=f"partitions/storage/{file}",
-        old=old,
-        new=new,
-        killed_by=f"tests/partitions/storage/{killed_by}",
-    )
+storage_rule = Room("partitions/storage").rule
 
 
 MUTATIONS = (

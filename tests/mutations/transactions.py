@@ -1,16 +1,8 @@
 """What keeps a transaction whole, and late requests out of the next one."""
 
-from tests.mutations import Mutation
+from tests.mutations import Room
 
-
-def _rule(name: str, file: str, *, old: str, new: str, killed_by: str) -> Mutation:
-    return Mutation(
-        name=name,
-        file=f"partitions/state_machines/transactions/{file}",
-        old=old,
-        new=new,
-        killed_by=f"tests/partitions/state_machines/transactions/{killed_by}",
-    )
+_rule = Room("partitions/state_machines/transactions").rule
 
 
 MUTATIONS = (

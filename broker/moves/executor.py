@@ -15,13 +15,13 @@ from typing import Final, Protocol
 
 import trio
 
+from tidemark.broker.metadata.applied import Metadata
 from tidemark.broker.metrics.move_counts import MoveMetrics
 from tidemark.broker.network.turn import Turn
 from tidemark.broker.node import Clock
 from tidemark.partitions.replication.ended_move import EndedMove, Ending
 from tidemark.partitions.replication.group_replica import GroupReplica
 from tidemark.partitions.replication.moves import Moves, Phase
-from tidemark.partitions.state_machines.cluster import ClusterState
 from tidemark.partitions.state_machines.cluster_values import (
     LeaderMove,
     MoveOutcome,
@@ -51,14 +51,6 @@ class Groups(Protocol):
     def move_leader(
         self, key: PartitionKey, target: NodeId, deadline: float, *, now: float
     ) -> None: ...
-
-
-class Metadata(Protocol):
-    """The cluster's metadata on this broker."""
-
-    @property
-    def state(self) -> ClusterState: ...
-    async def wait_version(self, version: int) -> None: ...
 
 
 Report = Callable[[Sequence[MoveOutcome]], Awaitable[None]]

@@ -7,9 +7,9 @@ leads the metadata, or the partition, costs nobody an answer.
 from __future__ import annotations
 
 from collections import OrderedDict
-from typing import Final, NamedTuple, Protocol
+from typing import Final, NamedTuple
 
-from tidemark.partitions.state_machines.cluster import ClusterState
+from tidemark.broker.metadata.applied import Metadata
 from tidemark.partitions.state_machines.cluster_commands import EndMoves
 from tidemark.partitions.state_machines.cluster_machine import Outcome
 from tidemark.partitions.state_machines.cluster_values import MoveOutcome, PartitionId
@@ -18,14 +18,6 @@ from tidemark.protocol.types import NodeId
 
 REMEMBERED: Final = 4096
 """More than one waits for at a time."""
-
-
-class Metadata(Protocol):
-    """The cluster's metadata on this broker."""
-
-    @property
-    def state(self) -> ClusterState: ...
-    async def wait_version(self, version: int) -> None: ...
 
 
 class Wish(NamedTuple):

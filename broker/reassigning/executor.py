@@ -8,10 +8,11 @@ in the metadata, it is said again and again: whoever leads the group then says t
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from typing import Final, Protocol
+from typing import Final
 
 import trio
 
+from tidemark.broker.metadata.applied import Metadata
 from tidemark.broker.metrics.reassignment_counts import ReassignmentMetrics
 from tidemark.broker.network.turn import Turn
 from tidemark.partitions.replication.reassigning import Reassignments, ReplicaWish
@@ -28,14 +29,6 @@ SHOW_SECONDS: Final = 1.0
 """How old the figures of what is under way may be: there may be thousands to be counted. So may
 what is known of other leaders, who share a broker's throttle with this one."""
 _AGAIN_SECONDS: Final = 0.1
-
-
-class Metadata(Protocol):
-    """The cluster's metadata on this broker."""
-
-    @property
-    def state(self) -> ClusterState: ...
-    async def wait_version(self, version: int) -> None: ...
 
 
 Report = Callable[[Sequence[Reassignment]], Awaitable[None]]

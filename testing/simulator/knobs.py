@@ -7,6 +7,8 @@ from dataclasses import asdict, dataclass
 from enum import StrEnum
 from typing import Any
 
+from tidemark.testing.simulator.network import Weather
+
 
 class Layer(StrEnum):
     """What of a broker is simulated."""
@@ -154,6 +156,19 @@ class Knobs:
     """What may follow a moment; empty for anything that may."""
     fault_seconds: float = 3.0
     """The mean time that a fault lasts."""
+
+    @property
+    def weather(self) -> Weather:
+        """Between brokers."""
+        return Weather(
+            latency_seconds=self.latency,
+            jitter_seconds=self.jitter,
+            loss=self.loss,
+            duplication=self.duplication,
+            lateness=self.lateness,
+            capacity=self.capacity,
+            in_order=self.in_order,
+        )
 
     @property
     def has_transactions(self) -> bool:

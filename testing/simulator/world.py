@@ -106,15 +106,6 @@ class World:
 
     def _make_network(self) -> Network:
         knobs = self.knobs
-        weather = Weather(
-            latency_seconds=knobs.latency,
-            jitter_seconds=knobs.jitter,
-            loss=knobs.loss,
-            duplication=knobs.duplication,
-            lateness=knobs.lateness,
-            capacity=knobs.capacity,
-            in_order=knobs.in_order,
-        )
         # Clients have connections: what they ask arrives in order, once or not at all. Where it
         # does not, they stand for clients that ask again on another one.
         of_clients = Weather(
@@ -125,7 +116,7 @@ class World:
             lateness=knobs.client_lateness,
             in_order=not (knobs.client_lateness or knobs.client_duplication),
         )
-        return Network(self.queue, self.seed, self._deliver, weather, of_clients)
+        return Network(self.queue, self.seed, self._deliver, knobs.weather, of_clients)
 
     # Clients
 

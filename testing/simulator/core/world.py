@@ -23,7 +23,7 @@ from tidemark.testing.simulator.faults import Fault
 from tidemark.testing.simulator.groups import SimulatedGroup, draw_groups
 from tidemark.testing.simulator.knobs import Knobs
 from tidemark.testing.simulator.nemesis import Nemesis
-from tidemark.testing.simulator.network import End, Network, Weather
+from tidemark.testing.simulator.network import End, Network
 from tidemark.testing.simulator.novelty import COMMON_EACH, states_of
 from tidemark.testing.simulator.placement import Placement
 from tidemark.testing.simulator.randomness import stream
@@ -90,16 +90,7 @@ class CoreWorld:
         self.nemesis.start()
 
     def _make_network(self) -> Network:
-        knobs = self.knobs
-        weather = Weather(
-            latency_seconds=knobs.latency,
-            jitter_seconds=knobs.jitter,
-            loss=knobs.loss,
-            duplication=knobs.duplication,
-            lateness=knobs.lateness,
-            capacity=knobs.capacity,
-            in_order=knobs.in_order,
-        )
+        weather = self.knobs.weather
         return Network(self.queue, self.seed, self._deliver, weather, weather)
 
     # For processes

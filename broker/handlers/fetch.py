@@ -27,8 +27,8 @@ from tidemark.protocol.messages.fetch import (
     NAMES_UNTIL,
     FetchRequest,
     FetchResponse,
-    NodeEndpoint,
 )
+from tidemark.protocol.messages.node_endpoint import NodeEndpoint
 from tidemark.protocol.types import Offset
 
 if TYPE_CHECKING:

@@ -9,10 +9,10 @@ from tidemark.broker.network.requests import Session
 from tidemark.broker.replicas.admission import InvalidRecords
 from tidemark.broker.replicas.leadership import NOBODY, NotLeader
 from tidemark.protocol.errors import RequestError
+from tidemark.protocol.messages.node_endpoint import NodeEndpoint
 from tidemark.protocol.messages.produce import (
     BatchIndexAndErrorMessage,
     LeaderIdAndEpoch,
-    NodeEndpoint,
     PartitionProduceResponse,
     ProduceResponse,
     TopicProduceResponse,

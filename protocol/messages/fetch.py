@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from typing import Final
 from uuid import UUID
 
+from tidemark.protocol.messages.node_endpoint import NodeEndpoint
 from tidemark.protocol.schema import (
     INT8,
     INT16,
@@ -252,18 +253,6 @@ class FetchableTopicResponse(Struct):
         UUID16, "The topic's id.", since=NAMES_UNTIL + 1, default=ZERO_UUID, ignorable=True
     )
     partitions: Sequence[PartitionData] = wire(array(PartitionData), "What was read, by partition.")
-
-
-@struct
-class NodeEndpoint(Struct):
-    """How to reach a broker."""
-
-    node_id: int = wire(INT32, "The broker's number.")
-    host: str = wire(STRING, "The host name or address to connect to.")
-    port: int = wire(INT32, "The port to connect to.")
-    rack: str | None = wire(
-        STRING, "The rack the broker stands in, if it was told.", null_since=0, default=None
-    )
 
 
 @message(versions=(4, 18), flexible_since=12, straight_line=True)

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from typing import Final
 from uuid import UUID
 
+from tidemark.protocol.messages.node_endpoint import NodeEndpoint
 from tidemark.protocol.schema import (
     INT16,
     INT32,
@@ -134,18 +135,6 @@ class TopicProduceResponse(Struct):
     )
     partition_responses: Sequence[PartitionProduceResponse] = wire(
         array(PartitionProduceResponse), "The outcome, by partition."
-    )
-
-
-@struct
-class NodeEndpoint(Struct):
-    """How to reach a broker."""
-
-    node_id: int = wire(INT32, "The broker's number.")
-    host: str = wire(STRING, "The host name or address to connect to.")
-    port: int = wire(INT32, "The port to connect to.")
-    rack: str | None = wire(
-        STRING, "The rack the broker stands in, if it was told.", null_since=0, default=None
     )
 
 

@@ -21,6 +21,7 @@ from tidemark.protocol.messages.init_producer_id import (
     InitProducerIdRequest,
     InitProducerIdResponse,
 )
+from tidemark.protocol.messages.node_endpoint import NodeEndpoint
 from tidemark.protocol.records.header import header_of, place, read_fields
 from tidemark.protocol.schema import Message
 from tidemark.protocol.types import Epoch, Offset
@@ -152,7 +153,7 @@ class ScriptedCluster:
             current_leader=current if tells else produce.LeaderIdAndEpoch(),
         )
         host, port = self.addresses[self.leader].host, self.addresses[self.leader].port
-        endpoint = produce.NodeEndpoint(node_id=self.leader, host=host, port=port)
+        endpoint = NodeEndpoint(node_id=self.leader, host=host, port=port)
         return produce.ProduceResponse(
             responses=[produce.TopicProduceResponse(name=TOPIC, partition_responses=[partition])],
             node_endpoints=[endpoint] if tells else [],

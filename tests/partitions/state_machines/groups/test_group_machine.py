@@ -2,9 +2,10 @@
 
 from hypothesis import settings
 from hypothesis import strategies as st
-from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
+from hypothesis.stateful import invariant, rule
 
 from tests.partitions.state_machines.groups.driver import GROUP, Coordinator, Waiter
+from tests.partitions.state_machines.groups.under_fire import CoordinatorUnderFire
 from tidemark.partitions.state_machines.groups.group import ClassicGroup
 from tidemark.partitions.state_machines.groups.replay import Replay
 from tidemark.partitions.state_machines.groups.requests import (
@@ -30,7 +31,7 @@ SLOTS = st.integers(0, 3)
 HALF_A_DAY_MS = 43_200_000
 
 
-class GroupsUnderFire(RuleBasedStateMachine):
+class GroupsUnderFire(CoordinatorUnderFire):
     """Clients that know only what they were answered, as real ones do."""
 
     def __init__(self) -> None:
@@ -111,16 +112,6 @@ class GroupsUnderFire(RuleBasedStateMachine):
     def advance(self, ms: int) -> None:
         self.groups.advance(ms)
 
-    @precondition(lambda self: self.groups.held)
-    @rule()
-    def store(self) -> None:
-        self.groups.store_one()
-
-    @precondition(lambda self: self.groups.held)
-    @rule()
-    def fail(self) -> None:
-        self.groups.fail_one(ErrorCode.COORDINATOR_NOT_AVAILABLE)
-
     @rule()
     def expire_offsets(self) -> None:
         self.groups.take(self.groups.shard.expire_offsets(self.groups.now))
@@ -132,13 +123,6 @@ class GroupsUnderFire(RuleBasedStateMachine):
     @rule()
     def forget_topic(self) -> None:
         self.groups.take(self.groups.shard.forget_topics(frozenset({"orders"}), self.groups.now))
-
-    @rule()
-    def fail_over(self) -> None:
-        """The coordinator resigns, and another one starts from what is in the log."""
-        self.groups.take(self.groups.shard.resign(self.groups.now))
-        assert all(not self.groups.waits(Waiter(n)) for n in range(self.groups.asked))
-        self.groups.restart()
 
     @invariant()
     def clients_learn_their_answers(self) -> None:
@@ -222,7 +206,7 @@ class GroupsUnderFire(RuleBasedStateMachine):
         self.groups.holds_writes = False
         self.groups.advance(HALF_A_DAY_MS)
         assert self.groups.state() in (GroupState.EMPTY, GroupState.DEAD)
-        assert all(not self.groups.waits(Waiter(n)) for n in range(self.groups.asked))
+        self.check_nobody_waits()
         assert self.groups.shard.next_deadline_ms is None, "an idle group costs nothing"
 
 

@@ -2,7 +2,7 @@
 
 from hypothesis import settings
 from hypothesis import strategies as st
-from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
+from hypothesis.stateful import invariant, rule
 
 from tests.partitions.state_machines.groups.consumer.classic_clients import (
     COOPERATIVE,
@@ -17,6 +17,7 @@ from tests.partitions.state_machines.groups.driver import (
     Coordinator,
     Waiter,
 )
+from tests.partitions.state_machines.groups.under_fire import CoordinatorUnderFire
 from tidemark.partitions.state_machines.groups.consumer.group import ConsumerGroup
 from tidemark.partitions.state_machines.groups.group import ClassicGroup
 from tidemark.partitions.state_machines.groups.requests import Leave, Leaver
@@ -26,7 +27,7 @@ SLOTS = st.integers(0, 3)
 """Clients. The first is a static member."""
 
 
-class MigrationUnderFire(RuleBasedStateMachine):
+class MigrationUnderFire(CoordinatorUnderFire):
     assignor = EAGER
 
     def __init__(self) -> None:
@@ -79,22 +80,6 @@ class MigrationUnderFire(RuleBasedStateMachine):
     def advance(self, ms: int) -> None:
         self.groups.advance(ms)
 
-    @precondition(lambda self: self.groups.held)
-    @rule()
-    def store(self) -> None:
-        self.groups.store_one()
-
-    @precondition(lambda self: self.groups.held)
-    @rule()
-    def fail(self) -> None:
-        self.groups.fail_one(ErrorCode.COORDINATOR_NOT_AVAILABLE)
-
-    @rule()
-    def fail_over(self) -> None:
-        self.groups.take(self.groups.shard.resign(self.groups.now))
-        assert all(not self.groups.waits(Waiter(n)) for n in range(self.groups.asked))
-        self.groups.restart()
-
     @invariant()
     def clients_learn_their_answers(self) -> None:
         for slot, member in enumerate(self.slots):
@@ -127,13 +112,7 @@ class MigrationUnderFire(RuleBasedStateMachine):
         group = self.group()
         if self.groups.held or not isinstance(group, ConsumerGroup) or group.recording.is_touched:
             return
-        other = Coordinator(NO_DELAY, topics=self.groups.topics)
-        other.log = self.groups.log
-        other.restart()
-        restored = other.shard._groups[GROUP]
-        assert isinstance(restored, ConsumerGroup)
-        assert (restored.members, restored.target) == (group.members, group.target)
-        assert (restored.epoch, restored.holders) == (group.epoch, group.holders)
+        self.check_restored(group)
 
     def group(self) -> ClassicGroup | ConsumerGroup | None:
         # The shard shows its groups to nobody; an invariant may look behind that.

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 from hypothesis import settings
 from hypothesis import strategies as st
-from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
+from hypothesis.stateful import invariant, rule
 
 from tests.partitions.state_machines.groups.consumer.clients import (
     REBALANCE_MS,
@@ -13,19 +13,19 @@ from tests.partitions.state_machines.groups.consumer.clients import (
     topics,
 )
 from tests.partitions.state_machines.groups.driver import GROUP, NO_DELAY, Coordinator, Waiter
+from tests.partitions.state_machines.groups.under_fire import CoordinatorUnderFire
 from tidemark.partitions.state_machines.groups.consumer.group import (
     ConsumerGroup,
     ConsumerGroupState,
 )
 from tidemark.partitions.state_machines.groups.topic_view import TopicIdPartition
-from tidemark.protocol.errors import ErrorCode
 
 SLOTS = st.integers(0, 3)
 """Clients. The first two are static members."""
 TOPICS = st.fixed_dictionaries({"orders": st.integers(1, 6), "clicks": st.integers(0, 3)})
 
 
-class ConsumersUnderFire(RuleBasedStateMachine):
+class ConsumersUnderFire(CoordinatorUnderFire):
     def __init__(self) -> None:
         super().__init__()
         self.groups = Coordinator(NO_DELAY, topics=topics(orders=4), holds_writes=True)
@@ -78,22 +78,6 @@ class ConsumersUnderFire(RuleBasedStateMachine):
     @rule(ms=st.sampled_from([1, 1_000, 20_000, REBALANCE_MS]))
     def advance(self, ms: int) -> None:
         self.groups.advance(ms)
-
-    @precondition(lambda self: self.groups.held)
-    @rule()
-    def store(self) -> None:
-        self.groups.store_one()
-
-    @precondition(lambda self: self.groups.held)
-    @rule()
-    def fail(self) -> None:
-        self.groups.fail_one(ErrorCode.COORDINATOR_NOT_AVAILABLE)
-
-    @rule()
-    def fail_over(self) -> None:
-        self.groups.take(self.groups.shard.resign(self.groups.now))
-        assert all(not self.groups.waits(Waiter(n)) for n in range(self.groups.asked))
-        self.groups.restart()
 
     @invariant()
     def clients_learn_their_answers(self) -> None:
@@ -158,13 +142,7 @@ class ConsumersUnderFire(RuleBasedStateMachine):
         group = self.group()
         if group is None or self.groups.held or group.recording.is_touched:
             return
-        other = Coordinator(NO_DELAY, topics=self.groups.topics)
-        other.log = self.groups.log
-        other.restart()
-        restored = other.shard._groups[GROUP]
-        assert isinstance(restored, ConsumerGroup)
-        assert (restored.members, restored.target) == (group.members, group.target)
-        assert (restored.epoch, restored.holders) == (group.epoch, group.holders)
+        restored = self.check_restored(group)
         for member in group.members.values():
             again = restored.members[member.id]
             assert all(again.held_since(each) == member.held_since(each) for each in member.held)
@@ -193,7 +171,7 @@ class ConsumersUnderFire(RuleBasedStateMachine):
             == len({p for each in described.members for p in each.target})
         )
         self.groups.advance(REBALANCE_MS)
-        assert all(not self.groups.waits(Waiter(n)) for n in range(self.groups.asked))
+        self.check_nobody_waits()
         described = self.groups.shard.describe_consumer(GROUP)
         assert described is not None
         assert described.state is ConsumerGroupState.EMPTY

@@ -11,6 +11,8 @@ from tidemark.client.addresses import Address
 from tidemark.protocol.codec import decode
 from tidemark.protocol.frames import RequestHeader, decode_request_header, encode_response
 from tidemark.protocol.messages.api_versions import ApiVersion, ApiVersionsResponse
+from tidemark.protocol.messages.find_coordinator import Coordinator, FindCoordinatorResponse
+from tidemark.protocol.messages.metadata import MetadataResponse, MetadataResponseBroker
 from tidemark.protocol.registry import APIS
 from tidemark.protocol.schema import Message
 
@@ -65,6 +67,20 @@ class Peer:
         header = await self.request()
         assert header.api_key == _API_VERSIONS
         await self.answer(header, ALL_VERSIONS)
+
+
+def only_broker(address: Address | None) -> MetadataResponse:
+    """A cluster of one broker, which is there."""
+    assert address is not None
+    broker = MetadataResponseBroker(node_id=1, host=address.host, port=address.port)
+    return MetadataResponse(brokers=[broker], controller_id=1, topics=[])
+
+
+def coordinator(address: Address | None) -> FindCoordinatorResponse:
+    """That one coordinates the group `g`."""
+    assert address is not None
+    found = Coordinator(key="g", node_id=1, host=address.host, port=address.port, error_code=0)
+    return FindCoordinatorResponse(coordinators=[found])
 
 
 Script = Callable[[Peer], Awaitable[None]]

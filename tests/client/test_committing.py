@@ -7,7 +7,7 @@ from random import Random
 import pytest
 import trio
 
-from tests.client.scripted_peer import ALL_VERSIONS, Peer, open_peer
+from tests.client.scripted_peer import ALL_VERSIONS, Peer, coordinator, only_broker, open_peer
 from tidemark.client import ClientSettings, ErrorCode, RequestError, TopicPartition
 from tidemark.client.addresses import Address
 from tidemark.client.committing import Committer
@@ -44,9 +44,9 @@ class Coordinator:
                 case api_versions.ApiVersionsRequest():
                     await peer.answer(header, ALL_VERSIONS)
                 case metadata.MetadataRequest():
-                    await peer.answer(header, self._metadata())
+                    await peer.answer(header, only_broker(self.address))
                 case find_coordinator.FindCoordinatorRequest():
-                    await peer.answer(header, self._coordinators())
+                    await peer.answer(header, coordinator(self.address))
                 case offset_commit.OffsetCommitRequest():
                     self.generations.append(request.generation_id_or_member_epoch)
                     self.offsets.append(request.topics[0].partitions[0].committed_offset)
@@ -54,20 +54,6 @@ class Coordinator:
                     await peer.answer(header, self._commit())
                 case _:
                     raise AssertionError(request)
-
-    def _metadata(self) -> metadata.MetadataResponse:
-        assert self.address is not None
-        broker = metadata.MetadataResponseBroker(
-            node_id=1, host=self.address.host, port=self.address.port
-        )
-        return metadata.MetadataResponse(brokers=[broker], controller_id=1, topics=[])
-
-    def _coordinators(self) -> find_coordinator.FindCoordinatorResponse:
-        assert self.address is not None
-        found = find_coordinator.Coordinator(
-            key="g", node_id=1, host=self.address.host, port=self.address.port, error_code=0
-        )
-        return find_coordinator.FindCoordinatorResponse(coordinators=[found])
 
     def _commit(self) -> offset_commit.OffsetCommitResponse:
         assert self.member is not None

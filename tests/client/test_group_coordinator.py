@@ -8,7 +8,7 @@ from typing import Literal
 import pytest
 import trio
 
-from tests.client.scripted_peer import ALL_VERSIONS, Peer, open_peer
+from tests.client.scripted_peer import ALL_VERSIONS, Peer, coordinator, only_broker, open_peer
 from tidemark.client import ClientSettings, ErrorCode, RequestError
 from tidemark.client.addresses import Address
 from tidemark.client.coordinator import Membership
@@ -43,13 +43,13 @@ class Broker:
                         await trio.sleep_forever()
                     await peer.answer(header, ALL_VERSIONS)
                 case metadata.MetadataRequest():
-                    await peer.answer(header, self._metadata())
+                    await peer.answer(header, only_broker(self.address))
                 case find_coordinator.FindCoordinatorRequest():
                     self.lookups += 1
                     if self.hanging_lookups:
                         self.hanging_lookups -= 1
                         await trio.sleep_forever()
-                    await peer.answer(header, self._coordinators())
+                    await peer.answer(header, coordinator(self.address))
                 case heartbeat.HeartbeatRequest():
                     self.generations.append(request.generation_id)
                     trouble = self.troubles.pop(0) if self.troubles else ErrorCode.NONE
@@ -60,20 +60,6 @@ class Broker:
                     await peer.answer(header, heartbeat.HeartbeatResponse(error_code=trouble))
                 case _:
                     raise AssertionError(request)
-
-    def _metadata(self) -> metadata.MetadataResponse:
-        assert self.address is not None
-        broker = metadata.MetadataResponseBroker(
-            node_id=1, host=self.address.host, port=self.address.port
-        )
-        return metadata.MetadataResponse(brokers=[broker], controller_id=1, topics=[])
-
-    def _coordinators(self) -> find_coordinator.FindCoordinatorResponse:
-        assert self.address is not None
-        found = find_coordinator.Coordinator(
-            key="g", node_id=1, host=self.address.host, port=self.address.port, error_code=0
-        )
-        return find_coordinator.FindCoordinatorResponse(coordinators=[found])
 
 
 @asynccontextmanager

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from tests.broker.access.conftest import Guarded, allowed
+from tests.broker.handlers.decoding import count_decoded
 from tests.broker.handlers.fetching import Want, asking
 from tests.broker.handlers.producing import batch, new_topic, request
 from tests.broker.nodes import context
@@ -19,7 +20,7 @@ from tidemark.broker.replicas.replica import Replica
 from tidemark.partitions.state_machines.access.acls import Acl
 from tidemark.protocol.acls import Operation, ResourceType
 from tidemark.protocol.errors import ErrorCode
-from tidemark.protocol.frames import ApiCodec, decode_response, encode_request
+from tidemark.protocol.frames import decode_response, encode_request
 from tidemark.protocol.messages.produce import (
     PartitionProduceData,
     ProduceRequest,
@@ -92,14 +93,7 @@ class Connection:
 
 @pytest.fixture
 def connection(guard: Guarded, monkeypatch: pytest.MonkeyPatch) -> Connection:
-    decoded: list[int] = []
-    decode = ApiCodec.decode_request
-
-    def counted(codec: ApiCodec, frame: memoryview, elements_max: int) -> Any:  # Any: as it does
-        decoded.append(codec.api.key)
-        return decode(codec, frame, elements_max)
-
-    monkeypatch.setattr(ApiCodec, "decode_request", counted)
+    decoded = count_decoded(monkeypatch)
     return Connection(guard, decoded)
 
 

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 import trio
 
+from tests.broker.handlers.decoding import count_decoded
 from tests.broker.handlers.producing import batch, new_topic, request
 from tests.broker.held_disk import HeldDisk
 from tests.broker.nodes import context, open_node
@@ -24,7 +25,7 @@ from tidemark.broker.node import Node
 from tidemark.broker.replicas.replica import Replica
 from tidemark.partitions.state_machines.topic_names import CONSUMER_OFFSETS
 from tidemark.protocol.errors import ErrorCode
-from tidemark.protocol.frames import ApiCodec, decode_response, encode_request
+from tidemark.protocol.frames import decode_response, encode_request
 from tidemark.protocol.messages.produce import (
     PartitionProduceResponse,
     ProduceRequest,
@@ -86,14 +87,7 @@ class Connection:
 
 @pytest.fixture
 def connect(monkeypatch: pytest.MonkeyPatch) -> Callable[[Node], Connection]:
-    decoded: list[int] = []
-    decode = ApiCodec.decode_request
-
-    def counted(codec: ApiCodec, frame: memoryview, elements_max: int) -> Any:  # Any: as it does
-        decoded.append(codec.api.key)
-        return decode(codec, frame, elements_max)
-
-    monkeypatch.setattr(ApiCodec, "decode_request", counted)
+    decoded = count_decoded(monkeypatch)
 
     def of(node: Node) -> Connection:
         odd_events = OddEvents(logging.getLogger("test"))

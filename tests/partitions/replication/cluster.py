@@ -274,6 +274,15 @@ class Cluster:
         assert len(leaders) == 1, f"{len(leaders)} leaders"
         return leaders[0]
 
+    def serving(self, key: PartitionKey = KEY) -> Broker:
+        """The one that serves, where some broker may have no replica."""
+        (found,) = [
+            each
+            for each in self.brokers.values()
+            if (replica := each.node.get(key)) is not None and replica.is_serving
+        ]
+        return found
+
     def followers(self, key: PartitionKey = KEY) -> list[Broker]:
         leader = self.leader(key)
         return [broker for broker in self.brokers.values() if broker is not leader]

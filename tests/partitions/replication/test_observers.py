@@ -21,17 +21,8 @@ def observed(*chain: int, count: int = 5) -> Cluster:
     for before, number in zip((2, *chain), chain, strict=False):
         prefer(cluster, number, before)
     cluster.run(2.0)
-    assert leader(cluster) is cluster[1]
+    assert cluster.serving() is cluster[1]
     return cluster
-
-
-def leader(cluster: Cluster) -> Broker:
-    (found,) = [
-        each
-        for each in cluster.brokers.values()
-        if (replica := each.node.get(KEY)) is not None and replica.is_serving
-    ]
-    return found
 
 
 def prefer(cluster: Cluster, observer: int, parent: int) -> None:
@@ -207,7 +198,7 @@ def test_an_observer_follows_the_next_leader_and_never_votes() -> None:
     cluster.run(0.5)
     cluster.kill(1)
     cluster.run(3.0)
-    following = leader(cluster)
+    following = cluster.serving()
     assert following.node_id in (2, 3)
     following.append("b")
     cluster.run(1.0)

@@ -66,19 +66,10 @@ def observe(cluster: Cluster, number: int, parents: tuple[int, ...] = VOTERS) ->
     return broker
 
 
-def leader(cluster: Cluster) -> Broker:
-    (found,) = [
-        each
-        for each in cluster.brokers.values()
-        if (replica := each.node.get(KEY)) is not None and replica.is_serving
-    ]
-    return found
-
-
 def move_start(cluster: Cluster, offset: int) -> None:
-    leader(cluster).replica().move_log_start(Offset(offset))
+    cluster.serving().replica().move_log_start(Offset(offset))
     cluster.run(0.5)
-    assert leader(cluster).replica().log_start == offset
+    assert cluster.serving().replica().log_start == offset
 
 
 def first_base(broker: Broker) -> int:
@@ -155,8 +146,8 @@ def test_after_a_new_start_of_the_leader_too(seed: int | None, flush_commit: boo
     for number in VOTERS:
         again(cluster, number, rng, flush_commit=flush_commit)
     cluster.run(3)
-    check(leader(cluster), 2, 1, ["c", "d"])
-    assert leader(cluster).replica().high_watermark == 4
+    check(cluster.serving(), 2, 1, ["c", "d"])
+    assert cluster.serving().replica().high_watermark == 4
     observer = observe(cluster, 4)
     cluster.run(2)
     check(observer, 2, 1, ["c", "d"])
@@ -220,7 +211,7 @@ def test_who_begins_with_the_whole_batch_knows_the_producers() -> None:
     check(returned, 3, 2, ["d"])
     cluster[1].replica().tell(lambda group: group.hand_over(NodeId(3)))
     cluster.run(1)
-    assert leader(cluster) is returned
+    assert cluster.serving() is returned
     for producer, value, at in ((PRODUCER, "a", 0), (PRODUCER + 1, "c", 2)):
         retried = returned.append(value, value, producer=producer, sequence=0)
         assert isinstance(retried, Duplicate)

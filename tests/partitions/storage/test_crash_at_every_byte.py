@@ -6,6 +6,7 @@ from random import Random
 import pytest
 
 from tests.partitions.storage.batches import batch
+from tests.partitions.storage.tails import cut, garbled, zeroed
 from tidemark.partitions.storage.log import Log
 from tidemark.partitions.storage.settings import LogSettings
 from tidemark.protocol.records.header import BatchHeader
@@ -17,18 +18,6 @@ DURABLE = batch(0, 3) + batch(3)
 TAIL = batch(4, 2, size=40) + batch(6, 2, size=40)
 FIRST_OF_TAIL = len(batch(4, 2, size=40))
 OLD = (batch(2, 2, size=40) + batch(4, 1, size=60)) * 2
-
-
-def cut(tail: bytes, at: int) -> bytes:
-    return tail[:at]
-
-
-def zeroed(tail: bytes, at: int) -> bytes:
-    return tail[:at] + bytes(len(tail) - at)
-
-
-def garbled(tail: bytes, at: int) -> bytes:
-    return tail[:at] + Random(at).randbytes(len(tail) - at)
 
 
 def overwritten_by_old_bytes(tail: bytes, at: int) -> bytes:

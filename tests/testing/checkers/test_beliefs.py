@@ -5,6 +5,7 @@ from functools import partial
 
 import pytest
 
+from tests.testing.checkers.values import at
 from tidemark.partitions.raft.entries import Configuration, EpochStart
 from tidemark.partitions.raft.epochs import LogShape
 from tidemark.protocol.types import Epoch, NodeId, Offset, Position
@@ -16,10 +17,6 @@ from tidemark.testing.checkers.violation import Violation
 
 A, B, C = NodeId(1), NodeId(2), NodeId(3)
 THREE = Configuration((A, B, C))
-
-
-def at(epoch: int, offset: int) -> Position:
-    return Position(Epoch(epoch), Offset(offset))
 
 
 def log(end: int, *starts: Position) -> Lineage:

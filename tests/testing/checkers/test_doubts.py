@@ -1,27 +1,15 @@
 """A doubt ends with something newer, and with a durable vote."""
 
-from contextlib import AbstractContextManager
-
 import pytest
 
+from tests.testing.checkers.values import ANN, BEN, CAT, at, breaks
 from tidemark.partitions.raft.entries import Configuration
 from tidemark.partitions.raft.messages import HardState
-from tidemark.protocol.types import Epoch, NodeId, Offset, Position
+from tidemark.protocol.types import Epoch, Offset, Position
 from tidemark.testing.checkers.doubts import Doubts
 from tidemark.testing.checkers.durable import DurableLogs
 from tidemark.testing.checkers.elections import Elections
 from tidemark.testing.checkers.lineage import Lineage
-from tidemark.testing.checkers.violation import Violation
-
-ANN, BEN, CAT = NodeId(1), NodeId(2), NodeId(3)
-
-
-def breaks(invariant: str) -> AbstractContextManager[object]:
-    return pytest.raises(Violation, match=f"^{invariant}: ")
-
-
-def at(epoch: int, offset: int) -> Position:
-    return Position(Epoch(epoch), Offset(offset))
 
 
 def log(*starts: Position, end: int) -> Lineage:

@@ -1,9 +1,6 @@
 """Each invariant of a group fires when it is broken, and not before."""
 
-from contextlib import AbstractContextManager
-
-import pytest
-
+from tests.testing.checkers.values import ANN, BEN, CAT, at, batch, breaks
 from tidemark.partitions.raft.entries import Configuration
 from tidemark.partitions.raft.messages import HardState
 from tidemark.protocol.records.header import BatchHeader
@@ -13,36 +10,11 @@ from tidemark.testing.checkers.committed import CommittedLog
 from tidemark.testing.checkers.durable import DurableLogs
 from tidemark.testing.checkers.elections import Elections
 from tidemark.testing.checkers.lineage import Lineage
-from tidemark.testing.checkers.violation import Violation, bounded
-
-ANN, BEN, CAT = NodeId(1), NodeId(2), NodeId(3)
-
-
-def breaks(invariant: str) -> AbstractContextManager[object]:
-    return pytest.raises(Violation, match=f"^{invariant}: ")
-
-
-def at(epoch: int, offset: int) -> Position:
-    return Position(Epoch(epoch), Offset(offset))
+from tidemark.testing.checkers.violation import bounded
 
 
 def state(epoch: int, voted_for: NodeId | None = None) -> HardState:
     return HardState(Epoch(epoch), voted_for)
-
-
-def batch(base: int, count: int, *, epoch: int, crc: int = 0, sequence: int = -1) -> BatchHeader:
-    header = BatchHeader.open(
-        base_offset=Offset(base),
-        epoch=Epoch(epoch),
-        attributes=0,
-        base_timestamp=0,
-        max_timestamp=0,
-        producer_id=7 if sequence >= 0 else -1,
-        producer_epoch=0,
-        base_sequence=sequence,
-        record_count=count,
-    )
-    return header._replace(crc=crc)
 
 
 def advance(

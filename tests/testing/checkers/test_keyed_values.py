@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.testing.checkers.test_groups import breaks
+from tests.testing.checkers.values import breaks
 from tidemark.protocol.records.control import Marker, encode_marker
 from tidemark.protocol.records.gaps import gap_batch
 from tidemark.protocol.records.header import place

@@ -1,7 +1,7 @@
 """Who leads, whom it gives the lead to, what it knows of producers, and where its log begins: each
 promise fires when it is broken, and not before."""
 
-from tests.testing.checkers.test_groups import ANN, BEN, CAT, at, batch, breaks
+from tests.testing.checkers.values import ANN, BEN, CAT, at, batch, breaks
 from tidemark.partitions.state_machines.producer_entry import SEQUENCE_MASK, Producer
 from tidemark.protocol.types import Epoch, Offset, ProducerId
 from tidemark.testing.checkers import opening, producers, serving

@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Iterator
 from functools import partial
-from random import Random
 
 import pytest
 
@@ -18,6 +17,7 @@ from tests.partitions.storage.journal.records import (
     payloads,
     read,
 )
+from tests.partitions.storage.tails import cut, garbled, zeroed
 from tidemark.partitions.storage.journal.blocks import PAGE_BYTES, Lsn
 from tidemark.partitions.storage.journal.making import STAMP_PAGES
 from tidemark.partitions.storage.state_db import PartitionKey
@@ -47,18 +47,6 @@ def crashed_disk() -> tuple[MemoryFiles, Lsn]:
     for record in TAIL:
         journal.write([record])
     return files, start
-
-
-def cut(tail: bytes, at: int) -> bytes:
-    return tail[:at]
-
-
-def zeroed(tail: bytes, at: int) -> bytes:
-    return tail[:at] + bytes(len(tail) - at)
-
-
-def garbled(tail: bytes, at: int) -> bytes:
-    return tail[:at] + Random(at).randbytes(len(tail) - at)
 
 
 def of_old(tail: bytes, at: int) -> bytes:

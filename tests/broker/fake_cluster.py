@@ -1,11 +1,14 @@
 """The group of the cluster's metadata, without replication: a test says when it commits."""
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
 import trio
 
 from tidemark.broker.metadata.cluster_log import ClusterLog
 from tidemark.broker.network.turn import Turn
+from tidemark.partitions.state_machines.cluster import ClusterState
+from tidemark.partitions.state_machines.cluster_commands import Command
 from tidemark.partitions.state_machines.cluster_machine import ClusterMachine
 from tidemark.protocol.records.header import place, read_header
 from tidemark.protocol.types import Epoch, NodeId, Offset
@@ -43,6 +46,25 @@ class FakeGroup:
         """All that is in the log."""
         for batch in self.log:
             self.machine.apply(read_header(batch), batch)
+
+
+class FollowedCluster:
+    """The metadata, changed at once."""
+
+    def __init__(self) -> None:
+        self.state = ClusterState()
+        self.follow = list[Callable[[], None]]()
+
+    def when_changed(self, callback: Callable[[], None]) -> None:
+        self.follow.append(callback)
+
+    def apply(self, command: Command) -> None:
+        self.state.apply(command)
+        self.change()
+
+    def change(self) -> None:
+        for callback in self.follow:
+            callback()
 
 
 class FixedClock:

@@ -1,11 +1,11 @@
 """Who is a super user, what holds without ACLs, and what is remembered."""
 
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from tests.broker.access.conftest import allowed
+from tests.broker.fake_cluster import FollowedCluster
 from tests.broker.nodes import open_node
 from tidemark.broker.access import access as module
 from tidemark.broker.access.access import Access
@@ -20,24 +20,10 @@ from tidemark.protocol.acls import Operation, Permission, ResourceType
 READ, TOPIC = Operation.READ, ResourceType.TOPIC
 
 
-class Cluster:
-    """The metadata, changed at once."""
-
-    def __init__(self) -> None:
-        self.state = ClusterState()
-        self.follow = list[Callable[[], None]]()
-
-    def when_changed(self, callback: Callable[[], None]) -> None:
-        self.follow.append(callback)
-
+class Cluster(FollowedCluster):
     def alter(self, *added: Acl, removed: tuple[Acl, ...] = ()) -> None:
         version = self.state.version
-        self.state.apply(AlterAcls(at_version=version, added=added, removed=removed))
-        self.change()
-
-    def change(self) -> None:
-        for callback in self.follow:
-            callback()
+        self.apply(AlterAcls(at_version=version, added=added, removed=removed))
 
 
 def access_of(cluster: Cluster, *super_users: str, otherwise: bool = False) -> Access:

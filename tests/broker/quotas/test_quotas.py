@@ -1,12 +1,12 @@
 """What a broker makes of the quotas in the metadata: who is measured by what, and with whom."""
 
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 import trio
 from trio.testing import MockClock
 
+from tests.broker.fake_cluster import FollowedCluster
 from tests.broker.nodes import open_node
 from tidemark.broker.config import Address
 from tidemark.broker.metrics.quota_counts import QuotaMetrics, Throttled
@@ -28,21 +28,10 @@ from tidemark.protocol.messages.produce import ProduceResponse
 from tidemark.protocol.registry import APIS
 
 
-class Cluster:
-    """The metadata, changed at once."""
-
-    def __init__(self) -> None:
-        self.state = ClusterState()
-        self.follow = list[Callable[[], None]]()
-
-    def when_changed(self, callback: Callable[[], None]) -> None:
-        self.follow.append(callback)
-
+class Cluster(FollowedCluster):
     def alter(self, *parts: tuple[str, str | None], **values: float | None) -> None:
         change = QuotaChange(entity=entity_of(parts), values=values)
-        self.state.apply(AlterQuotas(at_version=self.state.version, changes=(change,)))
-        for callback in self.follow:
-            callback()
+        self.apply(AlterQuotas(at_version=self.state.version, changes=(change,)))
 
 
 def quotas_of(cluster: Cluster) -> Quotas:

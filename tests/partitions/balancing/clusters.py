@@ -3,6 +3,7 @@
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
+from random import Random
 
 from tidemark.partitions.balancing.leaders import LeaderMove
 from tidemark.partitions.balancing.settings import Settings, Weights
@@ -147,3 +148,12 @@ def naive_objective(of: Snapshot, settings: Settings) -> tuple[int, float]:
     if taking and counted:
         total += weights.preferred * len(elsewhere) / len(counted) / len(taking)
     return sum(at[g.partition] in emptied for g in counted), total
+
+
+def in_another_order(cluster: Snapshot, lots: Random) -> Snapshot:
+    """The same brokers and groups."""
+    return replace(
+        cluster,
+        brokers=lots.sample(cluster.brokers, len(cluster.brokers)),
+        groups=lots.sample(cluster.groups, len(cluster.groups)),
+    )

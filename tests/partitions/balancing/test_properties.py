@@ -17,6 +17,7 @@ from tests.partitions.balancing.clusters import (
     carried_out,
     gives_up_leaders,
     group,
+    in_another_order,
     leaders,
     naive_objective,
     snapshot,
@@ -168,12 +169,7 @@ def test_no_more_leaders_are_on_the_move_than_may_be(
 def test_the_order_in_which_things_were_found_does_not_matter(
     cluster: Snapshot, settings: Settings, seed: int, shuffled: int
 ) -> None:
-    lots = Random(shuffled)
-    other = replace(
-        cluster,
-        brokers=lots.sample(cluster.brokers, len(cluster.brokers)),
-        groups=lots.sample(cluster.groups, len(cluster.groups)),
-    )
+    other = in_another_order(cluster, Random(shuffled))
     assert plan(cluster, settings, Random(seed)) == plan(other, settings, Random(seed))
 
 

@@ -1,14 +1,13 @@
 """Where replicas go when a broker leaves."""
 
 from collections import Counter
-from dataclasses import replace
 from random import Random
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.partitions.balancing.clusters import broker, brokers, group, snapshot
+from tests.partitions.balancing.clusters import broker, brokers, group, in_another_order, snapshot
 from tidemark.partitions.balancing.refusals import Reason
 from tidemark.partitions.balancing.replicas import ReplicaPlan, plan_decommission
 from tidemark.partitions.balancing.settings import Settings
@@ -194,12 +193,7 @@ def test_no_replica_goes_to_a_rack_with_more_of_its_group_than_another_has(
 def test_the_order_in_which_things_were_found_does_not_matter(
     cluster: Snapshot, seed: int, shuffled: int
 ) -> None:
-    lots = Random(shuffled)
-    other = replace(
-        cluster,
-        brokers=lots.sample(cluster.brokers, len(cluster.brokers)),
-        groups=lots.sample(cluster.groups, len(cluster.groups)),
-    )
+    other = in_another_order(cluster, Random(shuffled))
     one, two = (
         plan_decommission(each, SETTINGS, NodeId(1), Random(seed)) for each in (cluster, other)
     )

@@ -5,25 +5,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from tidemark.partitions.raft.candidate import Plan
-from tidemark.partitions.raft.doubt import (
-    doubted,
-    doubts_of,
-    end_doubts,
-    held_by_all,
-    needs_an_entry,
-)
-from tidemark.partitions.raft.entries import Configuration, Entry, Run, epoch_start
+from tidemark.partitions.raft.doubt import doubted, end_doubts, held_by_all, needs_an_entry
+from tidemark.partitions.raft.entries import Configuration, epoch_start
 from tidemark.partitions.raft.marks import mark
-from tidemark.partitions.raft.messages import (
-    AppendRequest,
-    AppendResponse,
-    Ballot,
-    HandOver,
-    ResetRequest,
-)
+from tidemark.partitions.raft.membership import begin_change, plan_for, refused
+from tidemark.partitions.raft.messages import AppendResponse, Ballot, HandOver
 from tidemark.partitions.raft.progress import NodeProgress, Progress
-from tidemark.partitions.raft.replica import NOWHERE
-from tidemark.protocol.errors import ErrorCode, RequestError
+from tidemark.partitions.raft.quorum import held_by, held_by_majority
+from tidemark.partitions.raft.sending import send_what_is_lacking
 from tidemark.protocol.types import NodeId, Offset, Position
 
 if TYPE_CHECKING:
@@ -50,29 +39,24 @@ class Leader:
         self.may_have_lost = may_have_lost
         self.successor: NodeId | None = None
         self._successor_told = False
-        # Whether a replica is in doubt (`doubt.py`), perhaps this one.
-        self._has_doubts = False
+        self._has_doubts = False  # whether a replica is in doubt (`doubt.py`), perhaps this one
 
     def start(self, group: Group, plan: Plan | None) -> None:
-        shape = group.shape
-        before = shape.last
-        config = plan.config if plan else shape.config
+        plan = plan or Plan(group.shape.config, learners=())
+        before = group.shape.last
         group.leader = group.node_id
         group.is_clean = not group.in_doubt  # by being elected: nobody has more that counts
-        row = epoch_start(group.epoch, before.offset, group.node_id, config)
-        group.write([row])
-        # Sent from memory: the first time it is not in the log yet.
-        self._before, self._start = before, row
-        self._former = plan.former if plan else ()
-        for node in (*config.members, *(plan.learners if plan else ())):
+        start = epoch_start(group.epoch, before.offset, group.node_id, plan.config)
+        group.write([start])
+        self._before, self._start = before, start
+        self._former = plan.former
+        for node in (*plan.config.members, *plan.learners):
             if node != group.node_id:
                 self._progress[node] = Progress(before)
-        for node, life in plan.doubts if plan else ():
+        for node, life in plan.doubts:
             if node in self._progress:
                 self._progress[node].held.begin_doubt(life, before)
-        self._has_doubts = group.in_doubt or bool(plan and plan.doubts)
-
-    # The log
+        self._has_doubts = group.in_doubt or bool(plan.doubts)
 
     def appended(self, group: Group, end_offset: Offset, *, is_durable: bool) -> None:
         group.extend(end_offset, is_durable=is_durable)
@@ -111,29 +95,7 @@ class Leader:
 
     def replicate(self, group: Group) -> None:
         """Send each follower what it lacks, as far as its window allows."""
-        last, limits = group.shape.last, group.limits
-        # Followers are mostly at the same place: read once for all of them.
-        read_after: Position | None = None
-        entries: tuple[Entry, ...] = ()
-        for node, progress in self._progress.items():
-            while progress.wants(last) and progress.may_send(limits.window_bytes):
-                after = progress.next
-                if after.offset < group.shape.start_offset:
-                    self._send_reset(group, node, progress)
-                    continue
-                if after == last or progress.is_to_be_asked:
-                    self._send_entries(group, node, progress, ())
-                    break
-                if after == self._before:
-                    self._send_entries(group, node, progress, (self._start,))
-                    continue
-                if after != read_after:
-                    bytes_max = progress.run_bytes_max(limits.append_bytes_max)
-                    entries = group.read(after, last, bytes_max)
-                    read_after = after
-                if not entries:
-                    break
-                self._send_entries(group, node, progress, entries)
+        send_what_is_lacking(group, self._progress, self._before, self._start)
 
     def restart(self, group: Group, node: NodeId, *, can_wait: bool = False) -> None:
         """What is in flight to this node is lost: begin again with it. With `can_wait` only when
@@ -179,33 +141,18 @@ class Leader:
     def progress(self, group: Group) -> tuple[NodeProgress, ...]:
         voters = group.config.members
         return tuple(
-            NodeProgress(
-                node=node,
-                match=progress.held.match,
-                next=progress.next,
-                is_voter=node in voters,
-                answers=progress.answers,
-                bytes_sent=progress.bytes_sent,
-                allowance=progress.allowance,
-            )
-            for node, progress in self._progress.items()
+            each.seen(node, is_voter=node in voters) for node, each in self._progress.items()
         )
 
     # What is committed
 
     def held_by(self, group: Group, count: int) -> Position:
         """The highest position that `count` voters hold durably; on each side of a joint change."""
-        config = group.config
-        held = self._held(group, config.voters, count)
-        return min(held, self._held(group, config.outgoing, count)) if config.outgoing else held
+        return held_by(group, self._progress, count)
 
     def _commit(self, group: Group) -> None:
         """Raft §5.3, §5.4.2: by majority, of what is durable, and only at entries of this epoch."""
-        config = group.config
-        held = self._held(group, config.voters, len(config.voters) // 2 + 1)
-        if config.outgoing:
-            outgoing = config.outgoing
-            held = min(held, self._held(group, outgoing, len(outgoing) // 2 + 1))
+        held = held_by_majority(group, self._progress)
         if self._has_doubts:
             held = max(held, held_by_all(group, self._progress))
         if held > group.committed and held.epoch == group.epoch:
@@ -217,15 +164,6 @@ class Leader:
                 for node in self._former:  # as learners, until they are removed
                     self.add_learner(group, node)
                 self.advance_change(group)
-
-    def _held(self, group: Group, side: tuple[NodeId, ...], count: int) -> Position:
-        if count > len(side):
-            return NOWHERE
-        me, progress = group.node_id, self._progress
-        mine = NOWHERE if group.in_doubt else group.durable
-        positions = [mine if node == me else progress[node].held.counted for node in side]
-        positions.sort()
-        return positions[-count]
 
     # Membership, and giving up the lead
 
@@ -247,27 +185,7 @@ class Leader:
 
     def change_config(self, group: Group, voters: tuple[NodeId, ...], version: int) -> None:
         """Begin to go over to these voters. Raises `RequestError` if that may not begin now."""
-        config = group.config
-        if not voters or len({*voters}) != len(voters):
-            raise _refused("voters must be some, and each once")
-        if config.is_joint or not group.is_serving or self.successor is not None:
-            # Raft's rule since Ongaro's correction of 2015: first an entry of the own epoch.
-            raise _refused("another change is under way, or this epoch's start is not committed")
-        if version < config.version:
-            raise _refused("these voters are of a newer wish")
-        if {*voters} == {*config.voters}:
-            if version == config.version:
-                raise _refused("these are the voters")
-            self._campaign_again(group, Configuration(config.voters, version=version))
-            return
-        for node in voters:
-            if node == group.node_id:
-                continue
-            progress = self._progress.get(node)
-            if progress is None or progress.held.counted < group.durable:
-                raise _refused(f"node {node} has not caught up")
-        joint = Configuration(tuple(sorted(voters)), config.voters, version)
-        self._campaign_again(group, joint)
+        self._campaign_again(group, begin_change(group, self._progress, voters, version))
 
     def advance_change(self, group: Group) -> None:
         """Finish a joint configuration, whoever began it, once it is committed itself."""
@@ -290,7 +208,7 @@ class Leader:
     def hand_over(self, group: Group, to: NodeId) -> None:
         """Nothing more is appended; once `to` has everything, it is told to campaign."""
         if to not in group.config.members or to == group.node_id:
-            raise _refused(f"node {to} cannot be the next leader")
+            raise refused(f"node {to} cannot be the next leader")
         self.successor, self._successor_told = to, False
         self._hand_over_when_ready(group)
 
@@ -328,35 +246,4 @@ class Leader:
             self._successor_told = True
 
     def _campaign_again(self, group: Group, config: Configuration) -> None:
-        former = {*group.config.outgoing} - {*config.members}
-        learners = {*self._progress} - {*group.config.members} - {*config.members}
-        doubts = doubts_of(self._progress)
-        plan = Plan(config, tuple(sorted(learners)), doubts, tuple(sorted(former)))
-        group.stand(Ballot.MIGRATION, plan)
-
-    def _send_entries(
-        self, group: Group, node: NodeId, progress: Progress, entries: tuple[Entry, ...]
-    ) -> None:
-        after = progress.next
-        size = sum(len(entry.records) for entry in entries if isinstance(entry, Run))
-        request = AppendRequest(
-            group.epoch, after, entries, group.committed, *progress.held.clean_at_to_tell
-        )
-        progress.sent(entries[-1].position if entries else after, size)
-        progress.held.told()
-        group.send(node, request)
-
-    def _send_reset(self, group: Group, node: NodeId, progress: Progress) -> None:
-        mark("follower_below_the_log_start")
-        shape = group.shape
-        start = shape.start
-        request = ResetRequest(group.epoch, start, shape.rows_up_to(start), b"", group.committed)
-        # It is answered as a request that begins and ends at the log's start.
-        progress.next = start
-        progress.is_probing = True
-        progress.sent(start, 0)
-        group.send(node, request)
-
-
-def _refused(why: str) -> RequestError:
-    return RequestError(ErrorCode.INVALID_REQUEST, why)
+        group.stand(Ballot.MIGRATION, plan_for(group, self._progress, config))

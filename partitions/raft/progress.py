@@ -97,6 +97,18 @@ class Progress:
         """Where the first request in flight begins."""
         return self._in_flight[0][0] if self._in_flight else None
 
+    def seen(self, node: NodeId, *, is_voter: bool) -> NodeProgress:
+        """As it is told outside."""
+        return NodeProgress(
+            node=node,
+            match=self.held.match,
+            next=self.next,
+            is_voter=is_voter,
+            answers=self.answers,
+            bytes_sent=self.bytes_sent,
+            allowance=self.allowance,
+        )
+
     def may_send(self, window_bytes: int) -> bool:
         if self.is_probing:
             return not self._in_flight

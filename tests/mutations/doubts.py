@@ -77,9 +77,9 @@ MUTATIONS = (
     ),
     rule(
         "a reset tells nobody when it is clean",
-        "leader.py",
-        old="        progress.sent(start, 0)\n",
-        new="        progress.sent(start, 0)\n        progress.held.told()\n",
+        "sending.py",
+        old="    progress.sent(start, 0)\n",
+        new="    progress.sent(start, 0)\n    progress.held.told()\n",
         killed_by="test_unclean.py::"
         "test_a_replica_that_has_all_with_a_reset_is_told_that_it_is_clean",
     ),
@@ -118,7 +118,7 @@ MUTATIONS = (
     ),
     rule(
         "a leader that is in doubt does not count itself",
-        "leader.py",
+        "quorum.py",
         old="NOWHERE if group.in_doubt else group.durable",
         new="group.durable",
         killed_by="test_doubt.py::test_a_leader_that_is_in_doubt_itself_does_not_count_itself",

@@ -6,25 +6,25 @@ MUTATIONS = (
     # Membership
     rule(
         "a change waits for an entry of the own epoch",
-        "leader.py",
-        old="        if config.is_joint or not group.is_serving or self.successor is not None:\n"
-        "            # Raft",
-        new="        if config.is_joint or self.successor is not None:\n            # Raft",
+        "membership.py",
+        old="    if config.is_joint or not group.is_serving or group.successor is not None:\n"
+        "        # Raft",
+        new="    if config.is_joint or group.successor is not None:\n        # Raft",
         killed_by="test_membership.py::test_a_change_waits_for_an_entry_of_the_own_epoch",
     ),
     rule(
         "one change at a time",
-        "leader.py",
-        old="        if config.is_joint or not group.is_serving or self.successor is not None:\n"
-        "            # Raft",
-        new="        if False:\n            # Raft",
+        "membership.py",
+        old="    if config.is_joint or not group.is_serving or group.successor is not None:\n"
+        "        # Raft",
+        new="    if False:\n        # Raft",
         killed_by="test_membership.py::test_one_change_at_a_time",
     ),
     rule(
         "an earlier wish is not gone back to",
-        "leader.py",
-        old="        if version < config.version:\n",
-        new="        if False:\n",
+        "membership.py",
+        old="    if version < config.version:\n",
+        new="    if False:\n",
         killed_by="test_membership.py::test_an_earlier_wish_is_not_gone_back_to",
     ),
     rule(
@@ -36,16 +36,16 @@ MUTATIONS = (
     ),
     rule(
         "a voter has caught up before it votes",
-        "leader.py",
-        old="            if progress is None or progress.held.counted < group.durable:",
-        new="            if progress is None:",
+        "membership.py",
+        old="        if progress is None or progress.held.counted < group.durable:",
+        new="        if progress is None:",
         killed_by="test_membership.py::test_who_has_not_caught_up_does_not_become_a_voter",
     ),
     rule(
         "a joint configuration needs both majorities to commit",
-        "leader.py",
-        old="        if config.outgoing:\n            outgoing = config.outgoing\n",
-        new="        if False:\n            outgoing = config.outgoing\n",
+        "quorum.py",
+        old="    if config.outgoing:\n        outgoing = config.outgoing\n",
+        new="    if False:\n        outgoing = config.outgoing\n",
         killed_by="test_membership.py::"
         "test_the_new_majority_alone_does_not_commit_a_joint_configuration",
     ),
@@ -83,8 +83,8 @@ MUTATIONS = (
     rule(
         "those who go out are told only of what is committed",
         "leader.py",
-        old="(*config.members, *(plan.learners if plan else ()))",
-        new="(*config.members, *(plan.learners + plan.former if plan else ()))",
+        old="(*plan.config.members, *plan.learners)",
+        new="(*plan.config.members, *plan.learners, *plan.former)",
         killed_by="test_membership.py::"
         "test_one_that_goes_out_does_not_hold_up_those_who_do_not_know_yet",
     ),
@@ -164,9 +164,9 @@ MUTATIONS = (
     ),
     rule(
         "a learner that comes again is asked where its log ends",
-        "leader.py",
-        old="                if after == last or progress.is_to_be_asked:\n",
-        new="                if after == last:\n",
+        "sending.py",
+        old="            if after == last or progress.is_to_be_asked:\n",
+        new="            if after == last:\n",
         killed_by="test_membership.py::"
         "test_a_learner_that_was_given_up_and_comes_again_is_asked_where_its_log_ends",
     ),

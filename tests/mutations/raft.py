@@ -172,14 +172,14 @@ MUTATIONS = (
     ),
     rule(
         "half is no majority",
-        "leader.py",
-        old="        held = self._held(group, config.voters, len(config.voters) // 2 + 1)",
-        new="        held = self._held(group, config.voters, (len(config.voters) + 1) // 2)",
+        "quorum.py",
+        old="    held = _held(group, followers, config.voters, len(config.voters) // 2 + 1)",
+        new="    held = _held(group, followers, config.voters, (len(config.voters) + 1) // 2)",
         killed_by="test_commit.py::test_half_is_no_majority",
     ),
     rule(
         "a leader counts itself only for what it holds durably",
-        "leader.py",
+        "quorum.py",
         old="NOWHERE if group.in_doubt else group.durable",
         new="NOWHERE if group.in_doubt else group.shape.last",
         killed_by="test_commit.py::test_a_leader_does_not_count_what_it_has_not_synced_itself",

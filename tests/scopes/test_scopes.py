@@ -14,6 +14,7 @@ from tidemark.partitions.raft.group import Group
 from tidemark.partitions.raft.leader import Leader
 from tidemark.partitions.raft.messages import AppendResponse, VoteRequest, VoteResponse
 from tidemark.partitions.raft.progress import Progress
+from tidemark.partitions.raft.quorum import held_by_majority
 from tidemark.partitions.raft.replica import Replica
 from tidemark.protocol.types import Epoch, NodeId, Offset, Position
 
@@ -56,8 +57,7 @@ def plant_figure_8(monkeypatch: pytest.MonkeyPatch) -> None:
     """What a majority holds is committed, whichever epoch it is of."""
 
     def commit(self: Leader, group: Group) -> None:
-        voters = group.config.voters
-        held = self._held(group, voters, len(voters) // 2 + 1)
+        held = held_by_majority(group, self._progress)
         if held > group.committed:
             group.commit_to(held)
 

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, Final, cast
+from typing import Any, Final
 
-from tidemark.partitions.raft.entries import Entry, EpochStart, Run
+from tidemark.broker.peers.entries import NO_POSITION, entry_to_wire, reset_to_wire
 from tidemark.partitions.raft.messages import (
     AppendRequest,
     AppendResponse,
@@ -25,7 +25,6 @@ from tidemark.protocol.messages.peer.appends import (
     AppendResponseData,
     AppendResponses,
 )
-from tidemark.protocol.messages.peer.entries import EntryData, EpochRowData, EpochStartData
 from tidemark.protocol.messages.peer.heartbeat import GroupBeatData, PeerHeartbeat
 from tidemark.protocol.messages.peer.pulls import (
     PullRequestData,
@@ -33,7 +32,7 @@ from tidemark.protocol.messages.peer.pulls import (
     PullResponseData,
     PullResponses,
 )
-from tidemark.protocol.messages.peer.resets import ResetData, ResetRequestData, ResetRequests
+from tidemark.protocol.messages.peer.resets import ResetRequestData, ResetRequests
 from tidemark.protocol.messages.peer.votes import (
     HandOverData,
     HandOvers,
@@ -46,10 +45,7 @@ from tidemark.protocol.messages.peer.votes import (
 )
 from tidemark.protocol.schema import Message as WireMessage
 from tidemark.protocol.schema import Struct
-from tidemark.protocol.types import Position
 from tidemark.protocol.values import dataclass
-
-_NOWHERE: Final = Position(-1, -1)  # type: ignore[arg-type]  # no position that a log has
 
 
 def heartbeat_to_wire(heartbeat: Heartbeat) -> PeerHeartbeat:
@@ -108,7 +104,7 @@ def _opened(group: GroupMessage, message: Opened) -> OpenedData:
 
 
 def _append_request(group: GroupMessage, message: AppendRequest) -> AppendRequestData:
-    clean_at = _NOWHERE if message.clean_at is None else message.clean_at
+    clean_at = NO_POSITION if message.clean_at is None else message.clean_at
     return AppendRequestData(
         topic_id=group.key.topic_id,
         partition=group.key.partition,
@@ -120,13 +116,13 @@ def _append_request(group: GroupMessage, message: AppendRequest) -> AppendReques
         clean_at_epoch=clean_at.epoch,
         clean_at_offset=clean_at.offset,
         ends_doubt=message.ends_doubt,
-        entries=[_entry(entry) for entry in message.entries],
+        entries=[entry_to_wire(entry) for entry in message.entries],
     )
 
 
 def _append_response(group: GroupMessage, message: AppendResponse) -> AppendResponseData:
-    match = _NOWHERE if message.match is None else message.match
-    conflict = _NOWHERE if message.conflict is None else message.conflict
+    match = NO_POSITION if message.match is None else message.match
+    conflict = NO_POSITION if message.conflict is None else message.conflict
     return AppendResponseData(
         topic_id=group.key.topic_id,
         partition=group.key.partition,
@@ -145,7 +141,7 @@ def _append_response(group: GroupMessage, message: AppendResponse) -> AppendResp
 
 def _reset_request(group: GroupMessage, message: ResetRequest) -> ResetRequestData:
     return ResetRequestData(
-        topic_id=group.key.topic_id, partition=group.key.partition, reset=_reset(message)
+        topic_id=group.key.topic_id, partition=group.key.partition, reset=reset_to_wire(message)
     )
 
 
@@ -168,53 +164,10 @@ def _pull_response(group: GroupMessage, message: PullResponse) -> PullResponseDa
         epoch=message.epoch,
         prev_epoch=message.prev.epoch,
         prev_offset=message.prev.offset,
-        entries=[_entry(entry) for entry in message.entries],
+        entries=[entry_to_wire(entry) for entry in message.entries],
         committed_epoch=message.committed.epoch,
         committed_offset=message.committed.offset,
-        reset=None if message.reset is None else _reset(message.reset),
-    )
-
-
-def _entry(entry: Entry) -> EntryData:
-    if isinstance(entry, Run):
-        return EntryData(
-            epoch=entry.epoch,
-            base_offset=entry.base_offset,
-            end_offset=entry.end_offset,
-            begins=None,
-            records=cast("bytes", entry.records),  # or a slice, which the encoder takes, too
-        )
-    return EntryData(
-        epoch=entry.epoch,
-        base_offset=entry.start_offset,
-        end_offset=entry.start_offset,
-        begins=_start(entry),
-        records=None,
-    )
-
-
-def _start(entry: EpochStart) -> EpochStartData:
-    config = entry.config
-    return EpochStartData(
-        leader=entry.leader,
-        voters=config.voters,
-        outgoing=config.outgoing,
-        version=config.version,
-    )
-
-
-def _reset(message: ResetRequest) -> ResetData:
-    return ResetData(
-        epoch=message.epoch,
-        start_epoch=message.start.epoch,
-        start_offset=message.start.offset,
-        table=[
-            EpochRowData(epoch=row.epoch, start_offset=row.start_offset, begins=_start(row))
-            for row in message.table
-        ],
-        snapshot=message.snapshot,
-        committed_epoch=message.committed.epoch,
-        committed_offset=message.committed.offset,
+        reset=None if message.reset is None else reset_to_wire(message.reset),
     )
 
 

@@ -232,7 +232,7 @@ class ReadingPlan:
         epoch = asked.current_leader_epoch
         if epoch < replica.epoch:
             replica.check_epoch(epoch)
-        replica.check_fresh(self._lag_max_ms)
+        replica.check_fresh(asked.fetch_offset, self._request.isolation_level, self._lag_max_ms)
         if epoch > replica.epoch or asked.fetch_offset > replica.high_watermark:
             return False
         replica.check_offset(Offset(asked.fetch_offset))

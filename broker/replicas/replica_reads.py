@@ -141,15 +141,20 @@ class ReadingReplica(ReplicaState):
         """How far this replica is behind its leader. Raises `RequestError` if it is not there."""
         return self._services.driver.freshness(self.member)
 
-    def check_fresh(self, lag_max_ms: int) -> None:
+    def check_fresh(self, offset: int, isolation: int, lag_max_ms: int) -> None:
         """Raises NOT_LEADER_OR_FOLLOWER where a reader had better go back to the leader: this
         replica is too far behind it.
 
-        Where nobody is known to lead there is nowhere to go, and what is here is committed.
+        Where nobody is known to lead, what is here is committed, and given first. A reader who has
+        all of it is to look for the leader, too: it may be this broker alone that is cut off.
         """
-        leader, _ = self._services.driver.leader_of(self.key)
         staleness_ms = self.freshness.staleness_ms
-        if leader is not None and staleness_ms is not None and staleness_ms > lag_max_ms:
+        if self._services.driver.leader_of(self.key)[0] is not None:
+            is_late = staleness_ms is not None and staleness_ms > lag_max_ms
+        else:
+            has_more = offset < self.end_for(isolation)
+            is_late = not has_more and (staleness_ms is None or staleness_ms > lag_max_ms)
+        if is_late:
             self._services.metrics.reads.sent_back.inc()
             raise self.why_not_serving()
 

@@ -163,8 +163,16 @@ MUTATIONS = (
     _away(
         "a replica that is too far behind sends its readers back",
         "broker/replicas/fetching.py",
-        old="        replica.check_fresh(self._lag_max_ms)\n",
+        old="        replica.check_fresh(asked.fetch_offset, self._request.isolation_level, "
+        "self._lag_max_ms)\n",
         new="",
         killed_by="test_a_follower_serves_readers_who_name_a_rack_and_parks_what_it_has_not_yet",
+    ),
+    _away(
+        "a replica that is cut off does not keep readers who have all that it has",
+        "broker/replicas/replica_reads.py",
+        old="            has_more = offset < self.end_for(isolation)\n",
+        new="            has_more = True\n",
+        killed_by="test_a_follower_that_is_cut_off_gives_what_it_has_and_then_sends_readers_away",
     ),
 )

@@ -165,3 +165,29 @@ async def test_a_leader_that_was_cut_off_calls_no_offset_too_large() -> None:
         assert code(await fetch(leader, 5, rack="")) is ErrorCode.NONE
         beyond = await fetch(leader, 6, rack="")
         assert (code(beyond), beyond.high_watermark) == (ErrorCode.NONE, 5)
+
+
+async def test_a_follower_that_is_cut_off_gives_what_it_has_and_then_sends_readers_away() -> None:
+    async with open_cluster(brokers=3) as cluster, open_client(cluster.bootstrap) as client:
+        await ready(cluster, client)
+        follower = cluster.brokers[FOLLOWER].node
+        follower.settings = attrs.evolve(follower.settings, replica_read_lag_max_ms=500)
+        replica = follower.topics.replica(TIDES.topic, TIDES.partition)
+        assert replica is not None
+
+        cluster.isolate(FOLLOWER)
+        with trio.fail_after(30):
+            while replica.leader is not None:  # noqa: ASYNC110
+                await trio.sleep(0.03)
+            # Nobody else can give it to a reader who is in the same place.
+            behind = await fetch(follower, 0)
+            assert code(behind) is ErrorCode.NONE
+            assert behind.records
+            while (told := code(await fetch(follower, 5))) is ErrorCode.NONE:  # noqa: ASYNC110
+                await trio.sleep(0.03)
+        assert told is ErrorCode.NOT_LEADER_OR_FOLLOWER
+
+        cluster.heal()
+        with trio.fail_after(30):
+            while code(await fetch(follower, 5)) is not ErrorCode.NONE:  # noqa: ASYNC110
+                await trio.sleep(0.03)

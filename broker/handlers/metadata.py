@@ -3,10 +3,12 @@
 from collections.abc import Sequence
 from typing import Final
 
+import trio
+
 from tidemark.broker.metadata.brokers import ShownBroker
 from tidemark.broker.metadata.partition_view import PartitionView, partition_views
 from tidemark.broker.metadata.topic import NewTopic, Topic
-from tidemark.broker.network.requests import RequestContext
+from tidemark.broker.network.requests import AskAnother, RequestContext, Session
 from tidemark.broker.node import Node
 from tidemark.broker.steps import Steps, distinct
 from tidemark.protocol.acls import ResourceType
@@ -25,6 +27,8 @@ from tidemark.protocol.schema import ZERO_UUID, maker_of
 NOBODY = -1
 """In place of a broker's number."""
 _IDS_SINCE = 12
+_LEADERLESS_SECONDS: Final = 3.0
+"""For so long a client may ask a broker in vain that does not hear most of the others."""
 
 _made_partition: Final = maker_of(MetadataResponsePartition)
 
@@ -41,6 +45,7 @@ async def handle(node: Node, request: MetadataRequest, context: RequestContext) 
             topics.append(await _answer(node, asked, request, context))
             await steps.did(1 + len(topics[-1].partitions))
     controller = node.brokers.controller_for_clients
+    _check_helps(context.session, topics, may_be_cut_off=controller is None)
     return MetadataResponse(
         brokers=[
             MetadataResponseBroker(
@@ -60,6 +65,26 @@ async def handle(node: Node, request: MetadataRequest, context: RequestContext) 
             else NOT_ASKED
         ),
     )
+
+
+def _check_helps(
+    session: Session, topics: Sequence[MetadataResponseTopic], *, may_be_cut_off: bool
+) -> None:
+    """Raises `AskAnother` if the client comes again and again for leaders that are not known here.
+
+    librdkafka asks the broker that it has last said something to, if that one can be reached. So
+    it would ask a broker that is cut off from the others until it is so no more, though these have
+    leaders for all. Of a broker that has hung up it thinks no more.
+    """
+    is_vain = may_be_cut_off and any(
+        partition.leader_id == NOBODY for topic in topics for partition in topic.partitions
+    )
+    if not is_vain:
+        session.leaderless_since = None
+    elif session.leaderless_since is None:
+        session.leaderless_since = trio.current_time()
+    elif trio.current_time() - session.leaderless_since > _LEADERLESS_SECONDS:
+        raise AskAnother("this broker may be cut off from those that know who leads")
 
 
 def _brokers(node: Node, context: RequestContext) -> Sequence[ShownBroker]:

@@ -47,6 +47,7 @@ class ConnectionEnd(StrEnum):
     IDLE = "idle"
     SLOW = "slow"
     TOO_MANY = "too_many"
+    CUT_OFF = "cut_off"
     STOPPING = "stopping"
     ERROR = "error"
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from time import perf_counter
 from typing import Any, Final
 
-from tidemark.broker.metrics import ApiMetrics
+from tidemark.broker.metrics import ApiMetrics, ConnectionEnd
 from tidemark.broker.network.error_responses import error_response
 from tidemark.broker.network.odd_events import OddEvents
 from tidemark.broker.network.requests import FrameHandler, Handler, Pending, Unanswerable
@@ -42,7 +42,7 @@ class Call:
     """A request that was understood, and is not answered at once, or a run of such requests. Its
     connection sends `parts` when its turn comes.
 
-    It is settled once: `parts` is the response, or `is_failed` says that there can be none and
+    It is settled once: `parts` is the response, or `end` says that there can be none and why
     the connection has to be closed. If that is not at once, `when_settled` is called then.
     """
 
@@ -52,7 +52,7 @@ class Call:
         "_pending",
         "charge",
         "count",
-        "is_failed",
+        "end",
         "parts",
         "route",
         "when_settled",
@@ -70,12 +70,12 @@ class Call:
         self.charge: Charge | None = None
         """What it costs a client that has quotas."""
         self.parts: list[Part] | None = None
-        self.is_failed = False
+        self.end: ConnectionEnd | None = None
         self.when_settled: Callable[[], None] | None = None
 
     @property
     def is_settled(self) -> bool:
-        return self.parts is not None or self.is_failed
+        return self.parts is not None or self.end is not None
 
     def answer(self, response: Message) -> None:
         try:
@@ -88,7 +88,7 @@ class Call:
         except Exception:
             # Our bug, perhaps met in a callback of the disk's or of a timer: it ends here.
             self._report_bug("the response of %s %d cannot be encoded")
-            self.is_failed = True
+            self.end = ConnectionEnd.BAD_INPUT
         else:
             self.parts = parts  # type: ignore[assignment]  # records not in memory are log slices
         self._settled()
@@ -104,19 +104,19 @@ class Call:
         if isinstance(error, RequestError):
             refusal = error
         elif isinstance(error, Unanswerable):
-            self._refuse()
+            self._refuse(error.end)
             return
         else:
             self._report_bug("%s %d failed")
             refusal = RequestError(ErrorCode.UNKNOWN_SERVER_ERROR)
         response = error_response(self.route.api.response, refusal)
         if response is None:
-            self._refuse()
+            self._refuse(ConnectionEnd.BAD_INPUT)
         else:
             self.answer(response)
 
-    def _refuse(self) -> None:
-        self.is_failed = True
+    def _refuse(self, end: ConnectionEnd) -> None:
+        self.end = end
         if self.when_settled is not None:
             self.when_settled()
 
@@ -157,7 +157,7 @@ class Answered:
 
     __slots__ = ("count", "parts")
 
-    is_failed: Final = False
+    end: Final = None
 
     def __init__(self, parts: list[Part], count: int) -> None:
         self.parts = parts

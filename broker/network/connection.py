@@ -172,7 +172,7 @@ class Connection:
                 self._refuse(BadInput.MALFORMED_MESSAGE, error)
             case Unanswerable():
                 self._warn("unanswerable requests", error)
-                self.close(ConnectionEnd.BAD_INPUT)
+                self.close(error.end)
             case OSError() if was_not_asked(error) or error.errno == EIO:
                 # Not of the socket: of a file that is sent from, or of a module that is imported.
                 self._warn("answers that cannot be given now", error)
@@ -291,8 +291,8 @@ class Connection:
         if self._calls:
             self._queue_answers()
         self._send()
-        if self._calls and self._calls[0].is_failed:
-            self.close(ConnectionEnd.BAD_INPUT)
+        if self._calls and (end := self._calls[0].end) is not None:
+            self.close(end)
         elif self._received.start == self._received.end or not self._has_room:
             self._update_interest()
         else:

@@ -11,6 +11,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Final, Generic, NamedTuple, Protocol, TypeAlias, TypeVar
 
 from tidemark.broker.config.addresses import DEFAULT_NAME, Address
+from tidemark.broker.metrics import ConnectionEnd
 from tidemark.protocol.values import dataclass
 
 if TYPE_CHECKING:
@@ -48,6 +49,9 @@ class Session:
     """False for a request that has waited long enough: it is to be answered, whatever it is."""
     fetches: int = 0
     """How many there were; each begins with another of its partitions."""
+    leaderless_since: float | None = None
+    """When it was first told of a partition without a leader, by a broker that may be cut off, and
+    has not been told better since."""
     waited_for: int = 0
     """How many partitions its fetches wait for, which the broker has to remember meanwhile."""
     user: str | None = None
@@ -227,3 +231,11 @@ class NotNow(Exception):
 
 class Unanswerable(Exception):
     """A handler's way to close the connection, where the protocol leaves no other answer."""
+
+    end = ConnectionEnd.BAD_INPUT
+
+
+class AskAnother(Unanswerable):
+    """The client keeps to this broker, which cannot help it; others may."""
+
+    end = ConnectionEnd.CUT_OFF

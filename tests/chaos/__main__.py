@@ -159,7 +159,10 @@ class _Run:
         with _all(self._cluster, plan.faults, rng) as said:
             self._say(f"{'; '.join(said) or 'nothing'} …")
             self._said += said
+            is_so_since = time.monotonic()
             time.sleep(plan.seconds)
+            if plan.is_served:
+                self._judge_served_beside(said, is_so_since)
         self._tell_operator(is_fault_on=False)
         healed = time.monotonic()
         self._cluster.heal()
@@ -174,6 +177,13 @@ class _Run:
         else:
             self._say(f"serves again after {seconds:.1f} s")
         self.workload.renew()
+
+    def _judge_served_beside(self, said: Sequence[str], started: float) -> None:
+        seconds = self.workload.served_beside(started, _RECOVERY_SECONDS_MAX)
+        self.report.served_beside(said, seconds)
+        if seconds is None:
+            self._say("NOT SERVED MEANWHILE")
+            self._keep_status()
 
     def _tell_operator(self, *, is_fault_on: bool) -> None:
         if self.operator is not None:

@@ -56,6 +56,8 @@ class Report:
         self._left_out = left_out
         self._operator = operator
         self._kinds: dict[str, Kind] = {}
+        self._beside: list[float] = []
+        """The seconds until the others served while one was away."""
 
     @property
     def is_good(self) -> bool:
@@ -78,6 +80,13 @@ class Report:
             else:
                 kind.seconds.append(seconds)
 
+    def served_beside(self, said: Sequence[str], seconds: float | None) -> None:
+        """One broker is away; the others served so long after that had begun, or do not."""
+        if seconds is None:
+            self.wrong.append(f"round {self.rounds}: not served beside {'; '.join(said)}")
+        else:
+            self._beside.append(seconds)
+
     def print(self, console: Console, workload: Workload) -> None:
         title = f"seed {self.seed}, schedule {self.schedule}, {self.rounds} rounds"
         title += " and no time for the rest" if self.is_cut_short else ""
@@ -92,9 +101,15 @@ class Report:
         for name, reason in self._left_out.items():
             table.add_row(name, "-", reason)
         console.print(table)
-        for line in [*self._operations(), *self._figures(workload)]:
+        for line in [*self._beside_lines(), *self._operations(), *self._figures(workload)]:
             console.print(line, soft_wrap=True)
         self._print_findings(console)
+
+    def _beside_lines(self) -> list[str]:
+        if not self._beside:
+            return []
+        times, most = len(self._beside), max(self._beside)
+        return [f"one was away, and the others served meanwhile: {times} times, in {most:.1f} s"]
 
     def _operations(self) -> list[str]:
         if self._operator is None:
@@ -157,6 +172,7 @@ class Report:
                     }
                     for name, kind in sorted(self._kinds.items())
                 },
+                "served_beside_seconds_max": max(self._beside, default=None),
                 "left_out": dict(self._left_out),
                 "operator": self._operations_as_json(),
                 "topics": {

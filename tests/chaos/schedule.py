@@ -12,7 +12,7 @@ from itertools import permutations
 from random import Random
 from typing import Final
 
-from tests.chaos.faults import disks, orders
+from tests.chaos.faults import SERVED_BESIDE, disks, orders
 from tests.chaos.faults.fault import Fault
 from tests.chaos.faults.links import exactly
 from tests.chaos.networks import Link, links_of
@@ -41,6 +41,11 @@ class Round:
     faults: tuple[Injection, ...]
     seconds: float
     rest_seconds: float
+
+    @property
+    def is_served(self) -> bool:
+        """Whether one broker alone is away, so that the others have to serve meanwhile."""
+        return [each.kind in SERVED_BESIDE for each in self.faults] == [True]
 
 
 def rounds(seed: int, faults: Mapping[str, Fault]) -> Iterator[Round]:

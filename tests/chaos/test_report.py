@@ -44,3 +44,17 @@ def test_who_is_not_served_again_is_wrong() -> None:
     report.recovered(["kill one"], ["kill -9 of 2"], None)
     assert not report.is_good
     assert "not served again after kill -9 of 2" in said(report)
+
+
+def test_how_soon_the_others_served_while_one_was_away_is_told() -> None:
+    report = Report(1, "random", ["a lab"], {}, None)
+    report.served_beside(["cut 1→2"], 2.5)
+    assert "1 times, in 2.5 s" in said(report)
+    assert report.is_good
+
+
+def test_that_the_others_do_not_serve_while_one_is_away_is_wrong() -> None:
+    report = Report(1, "random", ["a lab"], {}, None)
+    report.served_beside(["cut 1→3"], None)
+    assert not report.is_good
+    assert "not served beside cut 1→3" in said(report)

@@ -6,7 +6,7 @@ from itertools import islice
 from random import Random
 
 from tests.chaos.brokers import ChaosCluster
-from tests.chaos.schedule import Round, all_orders, cuts, link_subsets, rounds
+from tests.chaos.schedule import Injection, Round, all_orders, cuts, link_subsets, rounds
 
 
 @contextmanager
@@ -46,3 +46,9 @@ def test_three_brokers_have_64_subsets_of_links() -> None:
 def test_who_ends_and_who_stands_still_comes_in_every_order() -> None:
     assert len(kinds(all_orders(1, [1, 2, 3], with_power=True))) == 12
     assert len(kinds(all_orders(1, [1, 2, 3], with_power=False))) == 6
+
+
+def test_the_others_have_to_serve_while_one_alone_is_away() -> None:
+    away, kept = Injection("isolate one", nothing), Injection("slow network", nothing)
+    served = [Round(faults, 1.0, 1.0).is_served for faults in ((away,), (), (away, kept), (kept,))]
+    assert served == [True, False, False, False]

@@ -22,6 +22,7 @@ FAULTS: Final[dict[str, Fault]] = {
     "pause all but one": processes.pause_all_but_one,
     "isolate one": links.isolate_one,
     "deafen one": links.deafen_one,
+    "mute one": links.mute_one,
     "cut some links": links.cut_some_links,
     "cut clients off": links.cut_clients_off,
     "flapping links": links.flap,
@@ -40,6 +41,9 @@ FAULTS: Final[dict[str, Fault]] = {
     "power cut of one, pause others": orders.cut_power_and_pause,
 }
 """Every kind that is drawn at random."""
+
+SERVED_BESIDE: Final = {"kill one", "pause one", "isolate one", "deafen one", "mute one"}
+"""While one of these lasts, and no other, what has three replicas is served by the others."""
 
 _BY_PROXY: Final = {"late network", "connections reset"}
 _OF_THE_DISK: Final = {

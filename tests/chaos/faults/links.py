@@ -30,6 +30,14 @@ def deafen_one(cluster: ChaosCluster, rng: Random) -> Iterator[str]:
 
 
 @contextmanager
+def mute_one(cluster: ChaosCluster, rng: Random) -> Iterator[str]:
+    """One broker still hears the others, and they do not hear it."""
+    node = rng.choice(cluster.nodes)
+    with _cut(cluster, [(a, b) for a, b in links_of(cluster.nodes) if a == node]) as said:
+        yield said
+
+
+@contextmanager
 def cut_some_links(cluster: ChaosCluster, rng: Random) -> Iterator[str]:
     """Any subset of the directed links: for three brokers, one of 64."""
     links = [link for link in links_of(cluster.nodes) if rng.random() < 0.5]

@@ -72,10 +72,20 @@ class Stream:
             else:
                 return
 
-    def start(self, *, producers: int, racks: Sequence[str], sends_per_second: float) -> None:
+    def start(
+        self,
+        *,
+        producers: int,
+        racks: Sequence[str],
+        sends_per_second: float,
+        one_partition_each: bool = False,
+    ) -> None:
         """With a consumer in each of the racks, and one that is in none."""
         rate = sends_per_second / producers
-        work = {f"p{number}": self._producing(f"p{number}", rate) for number in range(producers)}
+        work = dict[str, Callable[[], None]]()
+        for number in range(producers):
+            partitions = (number,) if one_partition_each else range(PARTITIONS)
+            work[f"p{number}"] = self._producing(f"p{number}", rate, partitions)
         for number, rack in enumerate(["", *racks]):
             work[f"c{number}"] = self._consuming(f"c{number}", rack)
         self._threads = [
@@ -141,7 +151,9 @@ class Stream:
 
         return work
 
-    def _producing(self, client: str, sends_per_second: float) -> Callable[[], None]:
+    def _producing(
+        self, client: str, sends_per_second: float, partitions: Sequence[int]
+    ) -> Callable[[], None]:
         def work() -> None:
             producer = Producer(
                 {
@@ -155,19 +167,21 @@ class Stream:
                 }
             )
             try:
-                self._produce(producer, client, sends_per_second)
+                self._produce(producer, client, sends_per_second, partitions)
             except KafkaException as error:
                 if self.lost_power_at is None:
                     self.problems.append(f"{client} gives up: {error}")
 
         return work
 
-    def _produce(self, producer: Producer, client: str, sends_per_second: float) -> None:
+    def _produce(
+        self, producer: Producer, client: str, sends_per_second: float, partitions: Sequence[int]
+    ) -> None:
         """Until it is told to stop. Raises `KafkaException` for what librdkafka calls fatal."""
         number, due = 0, time.monotonic()
         while not self._stopping.is_set():
             if len(producer) < _IN_FLIGHT_MAX:
-                self._send(producer, client, number)
+                self._send(producer, client, number, partitions[number % len(partitions)])
                 number += 1
             due = max(due + 1 / sends_per_second, time.monotonic())
             while (left := due - time.monotonic()) > 0 and not self._stopping.is_set():
@@ -178,10 +192,9 @@ class Stream:
             producer.purge()
             producer.flush(1)
 
-    def _send(self, producer: Producer, client: str, number: int) -> None:
+    def _send(self, producer: Producer, client: str, number: int, partition: int) -> None:
         value = f"{client}-{number}"
         started = time.monotonic()
-        partition = number % PARTITIONS
         sends, place = self._reserve(client, partition, value, started)
 
         def delivered(error: KafkaError | None, message: Message) -> None:
@@ -236,16 +249,3 @@ def _where(thread: threading.Thread) -> str:
 def _says_that_it_is_there(error: Exception) -> bool:
     kafka_error = error.args[0] if isinstance(error, KafkaException) else None
     return kafka_error is not None and kafka_error.code() == KafkaError.TOPIC_ALREADY_EXISTS
-
-
-def served_since(streams: Sequence[Stream], started: float, seconds: float) -> float | None:
-    """How long after `started` every partition has acknowledged a send that began after it.
-
-    `None` if one has not within so many seconds.
-    """
-    while True:
-        if all(newest >= started for stream in streams for newest in stream.acknowledged):
-            return time.monotonic() - started
-        if time.monotonic() - started > seconds:
-            return None
-        time.sleep(0.02)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from random import Random
@@ -10,7 +11,7 @@ from typing import Final
 from tests.chaos.workload.group import GroupRun
 from tests.chaos.workload.promise import CACHED, LEADER_ONLY, MOVED, SYNCED, Promise
 from tests.chaos.workload.racks import rack_of
-from tests.chaos.workload.stream import PARTITIONS, Stream, served_since
+from tests.chaos.workload.stream import PARTITIONS, Stream
 
 _MEMBERS: Final = 3
 _GROUP_END_SECONDS: Final = 60.0
@@ -68,7 +69,12 @@ class Workload:
             self.problems.append(f"the group does not commit up to {ends}")
 
     def served_since(self, started: float, seconds: float) -> float | None:
-        return served_since(self._alive, started, seconds)
+        return _served_since(self._alive, started, seconds)
+
+    def served_beside(self, started: float, seconds: float) -> float | None:
+        """As `served_since`, of all that one broker less leaves a majority of."""
+        kept = [each for each in self._alive if each.promise.replicas > 2]
+        return _served_since(kept, started, seconds)
 
     def unserved_since(self, started: float) -> list[str]:
         return [name for stream in self._alive for name in stream.unserved_since(started)]
@@ -96,10 +102,29 @@ class Workload:
 
     def _start(self, stream: Stream) -> None:
         rate = self._sends_per_second * _share(stream.promise)
-        producers = 2 if stream.promise is SYNCED else 1
+        producers = {SYNCED: 2, CACHED: PARTITIONS}.get(stream.promise, 1)
         # So that somebody reads from observers, which only these topics have.
         racks = [rack_of(node) for node in self._nodes] if stream in self.movable else []
-        stream.start(producers=producers, racks=racks, sends_per_second=rate)
+        stream.start(
+            producers=producers,
+            racks=racks,
+            sends_per_second=rate,
+            # Whose only partition is led by a broker that is cut off speaks to no other one.
+            one_partition_each=stream.promise is CACHED,
+        )
+
+
+def _served_since(streams: Sequence[Stream], started: float, seconds: float) -> float | None:
+    """How long after `started` every partition has acknowledged a send that began after it.
+
+    `None` if one has not within so many seconds.
+    """
+    while True:
+        if all(newest >= started for stream in streams for newest in stream.acknowledged):
+            return time.monotonic() - started
+        if time.monotonic() - started > seconds:
+            return None
+        time.sleep(0.02)
 
 
 def _share(promise: Promise) -> float:

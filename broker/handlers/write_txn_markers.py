@@ -6,6 +6,7 @@ the transaction to be over when all partitions have theirs, and does not ask aga
 
 from __future__ import annotations
 
+from collections.abc import Awaitable, Callable
 from functools import partial
 from typing import TYPE_CHECKING, Final
 
@@ -46,16 +47,15 @@ async def handle(
 ) -> WriteTxnMarkersResponse:
     del context
     outcomes: list[_Outcomes] = [{} for _ in request.markers]
-    places = 0
-    async with trio.open_nursery() as tasks:
-        for marker, of_marker in zip(request.markers, outcomes, strict=True):
-            for topic in marker.topics:
-                for partition in topic.partition_indexes:
-                    place = TopicPartition(topic.name, partition)
-                    tasks.start_soon(_write, node, marker, place, of_marker)
-                    places += 1
-                    if places % _AT_ONCE == 0:
-                        await trio.lowlevel.checkpoint()
+    writing, places = _Writing(node), 0
+    for marker, of_marker in zip(request.markers, outcomes, strict=True):
+        for topic in marker.topics:
+            for partition in topic.partition_indexes:
+                writing.begin(marker, TopicPartition(topic.name, partition), of_marker)
+                places += 1
+                if places % _AT_ONCE == 0:
+                    await trio.lowlevel.checkpoint()
+    await writing.wait_known()
     steps, markers = Steps(), list[WritableTxnMarkerResult]()
     for marker, of_marker in zip(request.markers, outcomes, strict=True):
         markers.append(_result(marker, of_marker))
@@ -63,17 +63,68 @@ async def handle(
     return WriteTxnMarkersResponse(markers=markers)
 
 
-async def _write(
-    node: Node, asked: WritableTxnMarker, place: TopicPartition, outcomes: _Outcomes
-) -> None:
-    outcomes[place] = ErrorCode.NONE
-    try:
-        replica = node.topics.replica_here(place.topic, place.partition)
-        await replica.wait_flowing()
-        end_offset = append_marker(node.coordinator, replica, asked)
-        await replica.wait_committed(end_offset)
-    except RequestError as error:
-        outcomes[place] = error.code
+class _Writing:
+    """The markers of one request, until it is known what became of each."""
+
+    def __init__(self, node: Node) -> None:
+        self._node = node
+        self._held: list[Callable[[], Awaitable[None]]] = []
+        self._left = 0
+        """How many are not known to be committed."""
+        self._all_known: trio.Event | None = None
+
+    def begin(self, asked: WritableTxnMarker, place: TopicPartition, outcomes: _Outcomes) -> None:
+        outcomes[place] = ErrorCode.NONE
+        try:
+            replica = self._node.topics.replica_here(place.topic, place.partition)
+            if replica.is_holding:
+                self._held.append(partial(self._write_later, replica, asked, place, outcomes))
+            else:
+                self._write(replica, asked, place, outcomes)
+        except RequestError as error:
+            outcomes[place] = error.code
+
+    async def wait_known(self) -> None:
+        if self._held:
+            async with trio.open_nursery() as tasks:
+                for write_later in self._held:
+                    tasks.start_soon(write_later)
+        if self._left:
+            self._all_known = trio.Event()
+            await self._all_known.wait()
+
+    async def _write_later(
+        self,
+        replica: Replica,
+        asked: WritableTxnMarker,
+        place: TopicPartition,
+        outcomes: _Outcomes,
+    ) -> None:
+        try:
+            await replica.wait_flowing()
+            self._write(replica, asked, place, outcomes)
+        except RequestError as error:
+            outcomes[place] = error.code
+
+    def _write(
+        self,
+        replica: Replica,
+        asked: WritableTxnMarker,
+        place: TopicPartition,
+        outcomes: _Outcomes,
+    ) -> None:
+        end_offset = append_marker(self._node.coordinator, replica, asked)
+        self._left += 1
+        replica.when_committed(end_offset, partial(self._known, place, outcomes))
+
+    def _known(
+        self, place: TopicPartition, outcomes: _Outcomes, error: RequestError | None
+    ) -> None:
+        if error is not None:
+            outcomes[place] = error.code
+        self._left -= 1
+        if not self._left and self._all_known is not None:
+            self._all_known.set()
 
 
 def append_marker(

@@ -190,10 +190,19 @@ MUTATIONS = (
         killed_by=f"{_OF_VERIFYING}::test_a_coordinator_that_is_busy_or_gone_is_asked_again",
     ),
     Mutation(
+        name="a marker waits while writes are held",
+        file="broker/handlers/write_txn_markers.py",
+        old="            if replica.is_holding:\n",
+        new="            if False:\n",
+        killed_by=f"{_OF_READERS}"
+        "::test_a_marker_waits_while_writes_are_held_and_others_do_not_wait_for_it",
+    ),
+    Mutation(
         name="a marker is answered once it is committed",
         file="broker/handlers/write_txn_markers.py",
-        old="        await replica.wait_committed(end_offset)\n",
-        new="        pass\n",
+        old="        self._left += 1\n"
+        "        replica.when_committed(end_offset, partial(self._known, place, outcomes))\n",
+        new="        del end_offset\n",
         killed_by=f"{_OF_READERS}::test_a_marker_is_answered_once_it_is_committed",
     ),
 )

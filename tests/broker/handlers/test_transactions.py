@@ -18,6 +18,7 @@ from tests.broker.handlers.turns import counting_turns
 from tests.broker.held_disk import HeldDisk
 from tests.broker.nodes import open_node
 from tidemark.broker.handlers import write_txn_markers
+from tidemark.broker.metadata.topic import NewTopic
 from tidemark.broker.network.requests import Pending
 from tidemark.broker.node import Node
 from tidemark.broker.node_figures import NodeFigures
@@ -281,6 +282,29 @@ async def test_a_marker_is_answered_once_it_is_committed(tmp_path: Path, disk: H
             assert replica.last_stable_offset == 0
             disk.release()
         assert replica.last_stable_offset == 2
+
+
+async def test_a_marker_waits_while_writes_are_held_and_others_do_not_wait_for_it(
+    tmp_path: Path,
+) -> None:
+    async with open_node(tmp_path) as node:
+        topic = await node.topics.create(NewTopic(name="t", partitions=2))
+        held, flowing = topic.replicas[0], topic.replicas[1]
+        for replica in (held, flowing):
+            await write(replica, 7)
+        held.member.pause_writes()
+        async with trio.open_nursery() as tasks:
+
+            async def ask_it() -> None:
+                outcomes = await end(node, 7, commit=True, partitions=(0, 1))
+                assert outcomes == [ErrorCode.NONE, ErrorCode.NONE]
+
+            tasks.start_soon(ask_it)
+            await wait_all_tasks_blocked(0.05)
+            assert (held.last_stable_offset, flowing.last_stable_offset) == (0, 2)
+            held.member.resume_writes()
+            held.line.release()
+        assert held.last_stable_offset == 2
 
 
 async def test_others_have_their_turn_while_many_markers_are_written(tmp_path: Path) -> None:

@@ -4,11 +4,13 @@ A listener is written as Kafka writes it, `NAME://host:port`, or as `host:port` 
 the listener called PLAINTEXT. An IPv6 address goes in brackets: `[::1]:9092`.
 """
 
+import re
 from enum import Enum
 
 from tidemark.protocol.values import dataclass
 
 DEFAULT_NAME = "PLAINTEXT"
+_PLAIN_HOST = re.compile(r"([\w-]{1,63}\.)*[\w-]{0,63}|[\da-fA-F:]+", re.ASCII)
 _LOOPBACKS = {"": "127.0.0.1", "0.0.0.0": "127.0.0.1", "::": "::1"}
 """Those of this machine, by what stands for every interface."""
 
@@ -97,7 +99,18 @@ def parse_address(text: str) -> Address:
         raise ValueError("an IPv6 address in brackets, as [::1]:9092")
     if not (port.isascii() and port.isdigit() and int(port) <= 65535):
         raise ValueError("a port from 0 to 65535 behind the last colon")
+    _check_host(host)
     return Address(host, int(port))
+
+
+def _check_host(host: str) -> None:
+    if not _PLAIN_HOST.fullmatch(host):  # else nobody waits for the codec to be imported
+        try:
+            host.encode("idna")
+        except UnicodeError:
+            raise ValueError(
+                "a host's name before the port, with 1 to 63 characters between its dots"
+            ) from None
 
 
 def parse_endpoint(text: str) -> Endpoint:

@@ -26,6 +26,9 @@ async def connect(addresses: Sequence[HostPort]) -> socket.socket:
         except OSError as error:
             problem = error
             continue
+        except UnicodeError:  # Python's codec for such names refuses it
+            problem = OSError(f"{address.host!r} is no host's name")
+            continue
         for family, _, _, _, resolved in found:
             try:
                 return await _connect_to(family, resolved)

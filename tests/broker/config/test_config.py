@@ -233,6 +233,19 @@ def test_kafkas_own_server_properties_starts_a_broker(tmp_path: Path) -> None:
     assert any(notice.startswith("num.io.threads") for notice in loaded.notices)
 
 
+@pytest.mark.parametrize("name", ["listen", "advertise", "peer.advertise", "http", "join"])
+@pytest.mark.parametrize("host", ["a..b", ".a", "x" * 64, "ü..b", "a\udcff"])
+def test_a_host_that_cannot_even_be_looked_up_is_refused(name: str, host: str) -> None:
+    (told,) = problems(options={name: f"{host}:9093"})
+    assert "it takes a host's name before the port" in told
+
+
+@pytest.mark.parametrize("host", ["a", "a.b.", "A_b-1.example", "münchen.example", "fe80::1"])
+def test_a_host_that_can_be_looked_up_is_taken(host: str) -> None:
+    address = Address(host, 9093)
+    assert load_settings(options={"join": str(address)}).settings.join == (address,)
+
+
 @pytest.mark.parametrize("name", ["tidemark.toml", "server.properties"])
 def test_a_byte_order_mark_is_no_part_of_the_first_name(tmp_path: Path, name: str) -> None:
     file = written(tmp_path, name, "\ufeffnum.partitions=3\r\n")

@@ -169,3 +169,11 @@ async def test_names_are_resolved() -> None:
         one.network.set_peers({two.node: Peer(Address("localhost", port))})
         two.know(one)
         await one.wait_up(two)
+
+
+async def test_what_is_no_name_is_an_address_that_cannot_be_reached() -> None:
+    async with open_one(1) as one, open_one(2) as two:
+        one.network.set_peers({two.node: Peer(Address("two..example", 9093))})
+        await wait_until(lambda: "no host's name" in one.network.trouble_with(two.node))
+        introduce(one, two)
+        await one.wait_up(two)

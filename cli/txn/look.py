@@ -91,12 +91,15 @@ def describe(session: Session, transactional_id: str, form: Form) -> None:
         "epoch": found.epoch,
         "coordinator": found.coordinator.node_id,
         "timeout_ms": found.timeout_ms,
-        "open_for": since(found.started_ms),
     }
+    open_for = since("open_for", found.started_ms)
     rows = _partition_rows(found)
     print_sections(
-        {**facts, "partitions": rows},
-        {key.replace("_", "-"): value for key, value in facts.items()},
+        {**facts, **open_for, "partitions": rows},
+        {
+            **{key.replace("_", "-"): value for key, value in facts.items()},
+            "open-for": open_for["open_for"],
+        },
         [Section(title="partitions", rows=rows, columns=[Column("topic"), Column("partition")])],
         form,
     )

@@ -25,10 +25,10 @@ def listed_row(listed: TransactionListing, found: TransactionDescription | None)
         "state": listed.state,
         "producer_id": listed.producer_id,
         "coordinator": listed.coordinator,
-        "open_for": None if found is None else since(found.started_ms),
+        **since("open_for", None if found is None else found.started_ms),
         "partition": None,
         "offset": None,
-        "silent_for": None,
+        **since("silent_for", None),
     }
 
 
@@ -50,14 +50,17 @@ def hanging_row(hanging: HangingTransaction) -> dict[str, Json]:
         "state": HANGS,
         "producer_id": hanging.producer_id,
         "coordinator": None,
-        "open_for": None,
+        **since("open_for", None),
         "partition": str(hanging.partition),
         "offset": hanging.start,
-        "silent_for": since(hanging.last_timestamp_ms),
+        **since("silent_for", hanging.last_timestamp_ms),
     }
 
 
-def since(timestamp_ms: int | None) -> str | None:
-    if timestamp_ms is None:
-        return None
-    return f"{max(0, time.time() - timestamp_ms / 1000):.0f} s"
+def since(name: str, timestamp_ms: int | None) -> dict[str, Json]:
+    """How long ago that was, for people by this name, and for programs in seconds."""
+    seconds = None if timestamp_ms is None else max(0, time.time() - timestamp_ms / 1000)
+    return {
+        name: None if seconds is None else f"{seconds:.0f} s",
+        f"{name}_seconds": None if seconds is None else round(seconds, 3),
+    }

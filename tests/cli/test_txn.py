@@ -39,10 +39,12 @@ def test_an_open_one_is_listed_described_and_aborted(
     (row,) = [each for each in rows(command) if each["transactional_id"] == topic]
     assert (row["state"], row["partition"]) == ("Ongoing", None)
     assert re.fullmatch(r"\d+ s", str(row["open_for"]))
+    assert isinstance(row["open_for_seconds"], float)
     assert topic not in [each["transactional_id"] for each in rows(command, "-s", "Empty")]
     described = json.loads(command("txn", "describe", topic, "-o", "json").out)
     assert described["partitions"] == [{"topic": topic, "partition": 0}]
     assert (described["state"], described["timeout_ms"]) == ("Ongoing", 10_000)
+    assert 0 <= described["open_for_seconds"] < 60
     assert b"OPEN-FOR" in command("txn", "describe", topic).out
     looked = command("txn", "abort", topic, "--dry-run")
     assert (looked.status, topic.encode() in looked.out) == (0, True)
@@ -55,7 +57,7 @@ def test_an_open_one_is_listed_described_and_aborted(
     heir.commit_transaction(10)
     assert read(tidemark_session.bootstrap, topic) == ["read"]
     (row,) = [each for each in rows(command) if each["transactional_id"] == topic]
-    assert row["open_for"] is None
+    assert (row["open_for"], row["open_for_seconds"]) == (None, None)
 
 
 def test_one_that_hangs_is_marked_and_ended_by_its_partition(
@@ -64,6 +66,7 @@ def test_one_that_hangs_is_marked_and_ended_by_its_partition(
     _hang(tidemark_session, topic)
     (row,) = [each for each in rows(command) if each["state"] == "Hanging"]
     assert (row["partition"], row["offset"], row["producer_id"]) == (f"{topic}-0", 0, 770_077)
+    assert isinstance(row["silent_for_seconds"], float)
     other = command("txn", "abort", "--topic", topic, "--producer", "5", "--yes")
     assert (other.status, "nothing hangs" in other.err) == (1, True)
     nowhere = command("txn", "abort", "--topic", topic, "--partition", "7", "--yes")

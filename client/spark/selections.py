@@ -41,7 +41,7 @@ def read_selection(options: Options) -> Selection:
     if len(chosen) != 1:
         raise ConfigError(
             f"set exactly one of the options {', '.join(SELECTIONS)}"
-            f" ({' and '.join(chosen) or 'none'} is set)"
+            f" ({' and '.join(chosen) or 'none'} {'are' if chosen else 'is'} set)"
         )
     match chosen[0]:
         case "subscribe":

@@ -56,8 +56,8 @@ def test_places_are_words_or_json() -> None:
     [
         ({"subscribe": "t"}, "host:port"),
         ({**ENOUGH, "bootstrap": "other:1"}, "differ"),
-        (BROKER, r"exactly one of .* \(none"),
-        ({**ENOUGH, "assign": '{"t": [0]}'}, "assign and subscribe"),
+        (BROKER, r"exactly one of .* \(none is set"),
+        ({**ENOUGH, "assign": '{"t": [0]}'}, "assign and subscribe are set"),
         ({**BROKER, "subscribe": " , "}, "names no topic"),
         ({**BROKER, "subscribePattern": "("}, "subscribePattern"),
         ({**BROKER, "assign": "t"}, "JSON like"),

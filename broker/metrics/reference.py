@@ -33,7 +33,14 @@ A broker serves these at `http://127.0.0.1:9644/metrics` (`http.listen`), in Pro
 format or OpenMetrics, as the scraper asks. Beside it are `/healthz`, which answers as soon as the
 process runs, and `/readyz`, which answers 200 while the broker serves clients, and 503 while it
 recovers and while it stops. [`grafana/tidemark.json`](grafana/tidemark.json) is a dashboard made of
-these.
+these. Each broker is scraped by itself:
+
+```yaml
+scrape_configs:
+  - job_name: tidemark
+    static_configs:
+      - targets: ["127.0.0.1:9644", "127.0.0.1:9744", "127.0.0.1:9844"]
+```
 
 Labels are bounded, so that a client that makes topics cannot fill a Prometheus: beyond
 `metrics.topics.max` topics the rest are counted together under the topic `{OTHER}`, and partitions

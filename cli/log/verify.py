@@ -1,6 +1,6 @@
 """Check every byte of logs."""
 
-from os.path import basename, realpath
+from os.path import basename, exists, realpath
 
 import click
 
@@ -32,18 +32,29 @@ def verify_(path: str, form: Form) -> None:
     """
     files = OsFiles()
     directories = partition_directories(files, path)
-    total = sum(
-        size
-        for directory in directories
-        for name, size in files.sizes(directory).items()
-        if name.endswith(LOG_SUFFIX)
-    )
+    total = sum(_log_bytes(files, directory) for directory in directories)
+    found = []
     with progress("verifying", total=total) as advance:
-        found = [verify(files, directory, progress=advance) for directory in directories]
+        for directory in directories:
+            try:
+                found.append(verify(files, directory, progress=advance))
+            except (StorageError, FileNotFoundError):
+                if directory == path or exists(directory):
+                    raise
+                # With its topic, perhaps.
+                click.echo(f"{directory} was removed meanwhile", err=True)
     _print_verifications(found, form)
     damaged = [verification.directory for verification in found if not verification.is_sound]
     if damaged:
         raise StorageError(f"not sound: {', '.join(damaged)}")
+
+
+def _log_bytes(files: OsFiles, directory: str) -> int:
+    try:
+        sizes = files.sizes(directory)
+    except FileNotFoundError:
+        return 0
+    return sum(size for name, size in sizes.items() if name.endswith(LOG_SUFFIX))
 
 
 def _print_verifications(found: list[Verification], form: Form) -> None:

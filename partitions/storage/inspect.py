@@ -56,7 +56,7 @@ def partition_directories(files: Files, path: str) -> list[str]:
     """
     try:
         candidates = [path, *(f"{path}/{name}" for name in sorted(files.subdirectories(path)))]
-        found = [directory for directory in candidates if _segments_in(files, directory)]
+        found = [directory for directory in candidates if _has_segments(files, directory)]
     except OSError as error:
         raise StorageError(f"{path} cannot be read: {error.strerror or error}") from error
     if not found:
@@ -194,6 +194,13 @@ def open_segment(files: Files, path: str) -> File:
         return files.open_reader(path)
     except OSError as error:
         raise StorageError(f"{path} cannot be read: {error.strerror or error}") from error
+
+
+def _has_segments(files: Files, directory: str) -> bool:
+    try:
+        return bool(_segments_in(files, directory))
+    except FileNotFoundError:
+        return False  # a broker that runs has just removed it
 
 
 def _segments_in(files: Files, directory: str) -> list[str]:

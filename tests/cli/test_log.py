@@ -149,6 +149,18 @@ def test_a_partition_that_is_removed_meanwhile_is_named_and_the_others_are_dumpe
     assert printed.err == f"{gone} was removed meanwhile\n"
 
 
+def test_a_partition_that_is_removed_meanwhile_is_named_and_the_others_are_verified(
+    partition: Path, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    gone = f"{partition.parent}/gone-0"
+    directories = [gone, str(partition)]
+    monkeypatch.setattr("tidemark.cli.log.verify.partition_directories", lambda *_: directories)
+    printed = tidemark(capfd, "log", "verify", partition.parent, "-o", "json")
+    assert printed.status == 0
+    assert [each["partition"] for each in json.loads(printed.out)] == ["orders-3"]
+    assert printed.err == f"{gone} was removed meanwhile\n"
+
+
 def test_what_an_older_segment_has_left_is_shown_and_no_damage(
     partition: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:

@@ -99,6 +99,14 @@ def test_a_dump_ends_where_no_batch_is(files: MemoryFiles) -> None:
     assert found[1].position == BATCH_BYTES
 
 
+def test_a_partition_that_is_removed_while_they_are_looked_for_is_none(
+    files: MemoryFiles, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    there = ["gone-0", DIRECTORY[1:]]
+    monkeypatch.setattr(files, "subdirectories", lambda path: there)
+    assert partition_directories(files, "") == [DIRECTORY]
+
+
 def test_a_dump_goes_on_with_what_is_there_where_retention_is_faster(
     files: MemoryFiles, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -13,6 +13,7 @@ MaxTime()            the record with the largest timestamp (list_offsets only)
 from enum import IntEnum
 
 from tidemark.client.limits import INT64_MAX, require_whole
+from tidemark.protocol import types
 from tidemark.protocol.types import Offset
 from tidemark.protocol.values import dataclass
 
@@ -58,10 +59,10 @@ OffsetSpec = Beginning | End | AtTime | MaxTime
 
 
 class Isolation(IntEnum):
-    """What a reader sees of transactions. The numbers are the wire's."""
+    """What a reader sees of transactions."""
 
-    READ_UNCOMMITTED = 0
-    READ_COMMITTED = 1
+    READ_UNCOMMITTED = types.READ_UNCOMMITTED
+    READ_COMMITTED = types.READ_COMMITTED
 
 
 def as_isolation(isolation: Isolation | str) -> Isolation:

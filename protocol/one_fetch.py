@@ -31,7 +31,7 @@ from tidemark.protocol.messages.fetch import (
     ReplicaState,
 )
 from tidemark.protocol.primitives import encode_uvarint
-from tidemark.protocol.types import Offset
+from tidemark.protocol.types import READ_COMMITTED, Offset
 
 _AFTER_ID: Final = 8  # key, version, correlation id
 _ID: Final = slice(4, 8)
@@ -51,7 +51,6 @@ _FRAME_BYTES_MAX: Final = 4 * 1024
 _VERSION_MIN: Final = 10
 _CONSUMER: Final = -1
 _NO_SESSION: Final = (0, -1)
-_READ_COMMITTED: Final = 1
 _ENDS: Final = Struct(">qqq")
 # No topic has a name with these bytes in it: they are not UTF-8.
 _MARK: Final = 0x0123_4567_89AB_CDEF
@@ -198,7 +197,7 @@ def _marked_answer(request: FetchRequest, codec: ApiCodec) -> bytes:
         high_watermark=_MARK,
         last_stable_offset=_MARK,
         log_start_offset=_MARK,
-        aborted_transactions=() if request.isolation_level == _READ_COMMITTED else None,
+        aborted_transactions=() if request.isolation_level == READ_COMMITTED else None,
     )
     response = FetchResponse(
         responses=[

@@ -25,6 +25,10 @@ NO_EPOCH: Final = Epoch(-1)
 NO_TIMESTAMP_MS: Final = -1
 NO_PRODUCER: Final = ProducerId(-1)
 
+READ_UNCOMMITTED: Final = 0
+READ_COMMITTED: Final = 1
+"""What a reader sees of transactions, in Kafka's numbers."""
+
 
 @dataclass(frozen=True, slots=True, order=True)
 class TopicPartition:

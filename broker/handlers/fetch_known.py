@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING
 
 from tidemark.broker.network.requests import Session
 from tidemark.broker.replicas.replica import Replica
-from tidemark.broker.replicas.replica_reads import READ_COMMITTED
 from tidemark.protocol.errors import RequestError
 from tidemark.protocol.messages.fetch import FetchRequest
 from tidemark.protocol.one_fetch import OneFetch, OneFetches
+from tidemark.protocol.types import READ_COMMITTED
 
 if TYPE_CHECKING:
     from tidemark.broker.network.send_queue import Part

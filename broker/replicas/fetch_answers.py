@@ -10,7 +10,6 @@ from uuid import UUID
 from tidemark.broker.replicas.fetching import Reading, ReadingPlan, Wanted
 from tidemark.broker.replicas.leadership import NOBODY, NotLeader
 from tidemark.broker.replicas.replica import Replica
-from tidemark.broker.replicas.replica_reads import READ_COMMITTED
 from tidemark.partitions.storage.slices import EMPTY_SLICE, LogSlice
 from tidemark.protocol.errors import ErrorCode, RequestError
 from tidemark.protocol.messages.fetch import (
@@ -21,7 +20,7 @@ from tidemark.protocol.messages.fetch import (
     LeaderIdAndEpoch,
     PartitionData,
 )
-from tidemark.protocol.types import NO_OFFSET, NodeId, Offset
+from tidemark.protocol.types import NO_OFFSET, READ_COMMITTED, NodeId, Offset
 
 _LEADER_SINCE: Final = 12
 _UNKNOWN_LEADER: Final = LeaderIdAndEpoch()

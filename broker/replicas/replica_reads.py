@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Final
 
 from tidemark.broker.replicas.replica_state import ReplicaState
 from tidemark.broker.replicas.waiters import FetchWaiter
@@ -16,10 +15,7 @@ from tidemark.partitions.storage.timestamps import Look, Search
 from tidemark.protocol.errors import CorruptBatch, ErrorCode, RequestError, StorageError
 from tidemark.protocol.records.compression import Compression
 from tidemark.protocol.records.header import iter_headers
-from tidemark.protocol.types import Epoch, NodeId, Offset
-
-READ_UNCOMMITTED: Final = 0
-READ_COMMITTED: Final = 1
+from tidemark.protocol.types import READ_COMMITTED, READ_UNCOMMITTED, Epoch, NodeId, Offset
 
 
 class ReadingReplica(ReplicaState):

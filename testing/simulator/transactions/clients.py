@@ -6,9 +6,8 @@ from collections.abc import Callable, Sequence
 from itertools import count
 from typing import TYPE_CHECKING, Final
 
-from tidemark.broker.replicas.replica_reads import READ_COMMITTED
 from tidemark.protocol.errors import ErrorCode
-from tidemark.protocol.types import Offset, TopicPartition
+from tidemark.protocol.types import READ_COMMITTED, Offset, TopicPartition
 from tidemark.testing.checkers.transactions import Commit
 from tidemark.testing.simulator.transactions.asking import Found, Read
 from tidemark.testing.simulator.transactions.member import Member

@@ -6,12 +6,11 @@ from collections.abc import Collection, Iterator
 from typing import Final, NamedTuple
 
 from tidemark.broker.replicas.replica import Replica
-from tidemark.broker.replicas.replica_reads import READ_COMMITTED
 from tidemark.partitions.storage.state_db import PartitionKey
 from tidemark.protocol.records.control import read_marker
 from tidemark.protocol.records.header import BatchHeader, iter_headers
 from tidemark.protocol.records.records import decode_batch
-from tidemark.protocol.types import Offset, ProducerId
+from tidemark.protocol.types import READ_COMMITTED, Offset, ProducerId
 from tidemark.testing.checkers.violation import require
 from tidemark.testing.simulator.transactions.asking import Found, Read
 

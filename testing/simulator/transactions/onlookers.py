@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from tidemark.broker.replicas.replica_reads import READ_COMMITTED
 from tidemark.protocol.errors import ErrorCode
-from tidemark.protocol.types import Offset, TopicPartition
+from tidemark.protocol.types import READ_COMMITTED, Offset, TopicPartition
 from tidemark.testing.checkers.transactions import Fetched, Keyed, Scan
 from tidemark.testing.simulator.transactions.asking import FetchOffset, Found, Read
 from tidemark.testing.simulator.transactions.clients import COUNTERS, TRANSFORMERS

@@ -7,10 +7,15 @@ from collections.abc import Callable
 from itertools import count
 from typing import TYPE_CHECKING, Final
 
-from tidemark.broker.replicas.replica_reads import READ_COMMITTED, READ_UNCOMMITTED
 from tidemark.partitions.state_machines.groups.requests import Commit as GroupCommit
 from tidemark.partitions.state_machines.transactions.requests import End
-from tidemark.protocol.types import Offset, ProducerId, TopicPartition
+from tidemark.protocol.types import (
+    READ_COMMITTED,
+    READ_UNCOMMITTED,
+    Offset,
+    ProducerId,
+    TopicPartition,
+)
 from tidemark.testing.checkers.history import History
 from tidemark.testing.checkers.transactions import (
     Commit,

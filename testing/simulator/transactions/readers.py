@@ -6,12 +6,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
-from tidemark.broker.replicas.replica_reads import READ_COMMITTED
 from tidemark.protocol.errors import ErrorCode
 from tidemark.protocol.records.control import read_marker
 from tidemark.protocol.records.header import iter_headers
 from tidemark.protocol.records.records import Record, decode_batch
-from tidemark.protocol.types import ORIGIN, Offset, ProducerId, TopicPartition
+from tidemark.protocol.types import ORIGIN, READ_COMMITTED, Offset, ProducerId, TopicPartition
 from tidemark.testing.checkers.history import History, Poll, Polled
 from tidemark.testing.checkers.transactions import Keyed
 from tidemark.testing.simulator.transactions.asking import Found, Read

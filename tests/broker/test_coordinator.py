@@ -19,7 +19,7 @@ from tests.broker.handlers.group_clients import (
     join_request,
     sync,
 )
-from tests.broker.handlers.test_transactions import end
+from tests.broker.handlers.marking import end
 from tests.broker.nodes import context, open_node
 from tidemark.broker.handlers import join_group
 from tidemark.broker.node import Node

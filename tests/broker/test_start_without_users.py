@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.broker.handlers.test_users import alter, upsertion
+from tests.broker.handlers.altering_users import alter, upsertion
 from tidemark.broker.config import Address, BrokerSettings, Endpoint, User
 from tidemark.broker.server import open_broker
 

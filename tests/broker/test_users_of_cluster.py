@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from tests.broker.clusters import open_brokers, wait_until
-from tests.broker.handlers.test_users import alter, deletion, described, upsertion
+from tests.broker.handlers.altering_users import alter, deletion, described, upsertion
 from tidemark.protocol.errors import ErrorCode
 
 

@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 
 from tests.broker.handlers.fetching import Want, asking, fill
+from tests.broker.handlers.marking import end, write
 from tests.broker.handlers.producing import batch, begin, new_topic, produce, request
-from tests.broker.handlers.test_transactions import end, write
 from tests.broker.held_disk import HeldDisk
 from tests.broker.nodes import context, open_node
 from tidemark.broker.handlers import fetch

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.broker.handlers.test_configs import by_name, change, describe, replace
+from tests.broker.handlers.configuring import by_name, change, describe, replace
 from tests.broker.nodes import open_node
 from tidemark.broker.metadata import config_changes
 from tidemark.broker.node import Node

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.broker.handlers.produce_connection import Connection, connect
 from tests.broker.handlers.producing import batch, begin, new_topic, produce, request
-from tests.broker.handlers.test_produce_known import Connection, connect
 from tests.broker.nodes import context, open_node
 from tidemark.broker.handlers import produce as handler
 from tidemark.broker.network.requests import NotNow

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 import trio
 
+from tests.broker.handlers.produce_connection import VERSION, Connection, connect, values
 from tests.broker.handlers.producing import batch, new_topic, now_ms, request
-from tests.broker.handlers.test_produce_known import VERSION, Connection, connect, values
 from tests.broker.held_disk import HeldDisk
 from tests.broker.nodes import open_node
 from tidemark.broker.handlers.produce_work import RUN_BYTES_MAX

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.broker.handlers.test_configs import (
+from tests.broker.handlers.configuring import (
     ALL_BROKERS,
     BROKER,
     ONE_BROKER,

@@ -9,68 +9,26 @@ import pytest
 import trio
 from trio.testing import wait_all_tasks_blocked
 
-from tests.broker.handlers.asking import ask, wait
+from tests.broker.handlers.asking import wait
 from tests.broker.handlers.fetching import Want, asking, begin_fetch, fetch
 from tests.broker.handlers.fetching import read as bytes_of
+from tests.broker.handlers.marking import end, write
 from tests.broker.handlers.producing import batch, new_topic, produce, request
 from tests.broker.handlers.test_lookups import offset
 from tests.broker.handlers.turns import counting_turns
 from tests.broker.held_disk import HeldDisk
 from tests.broker.nodes import open_node
-from tidemark.broker.handlers import write_txn_markers
 from tidemark.broker.metadata.topic import NewTopic
 from tidemark.broker.network.requests import Pending
 from tidemark.broker.node import Node
 from tidemark.broker.node_figures import NodeFigures
-from tidemark.broker.replicas.replica import Replica
 from tidemark.protocol.errors import ErrorCode, RequestError
 from tidemark.protocol.messages.fetch import AbortedTransaction, PartitionData
-from tidemark.protocol.messages.write_txn_markers import (
-    WritableTxnMarker,
-    WritableTxnMarkerTopic,
-    WriteTxnMarkersRequest,
-)
 from tidemark.protocol.records.control import Marker, read_marker
 from tidemark.protocol.records.header import iter_headers
 from tidemark.protocol.types import Offset
 
 COMMITTED = 1
-
-
-async def write(replica: Replica, producer_id: int, *, epoch: int = 0) -> None:
-    """A batch of one record in a transaction."""
-    written = batch(producer_id=producer_id, producer_epoch=epoch, is_transactional=True)
-    await replica.wait_committed(replica.append_own(written).end_offset)
-
-
-async def end(
-    node: Node,
-    producer_id: int,
-    *,
-    commit: bool,
-    epoch: int = 0,
-    coordinator_epoch: int = 0,
-    bumps: bool = False,
-    topic: str = "t",
-    partitions: tuple[int, ...] = (0,),
-) -> list[ErrorCode]:
-    """What became of the markers."""
-    asked = WriteTxnMarkersRequest(
-        markers=[
-            WritableTxnMarker(
-                producer_id=producer_id,
-                producer_epoch=epoch,
-                transaction_result=commit,
-                coordinator_epoch=coordinator_epoch,
-                transaction_version=2 if bumps else 0,
-                topics=[WritableTxnMarkerTopic(name=topic, partition_indexes=partitions)],
-            )
-        ]
-    )
-    answer = await ask(write_txn_markers.handle, node, asked, 2)
-    (result,) = answer.markers
-    assert result.producer_id == producer_id
-    return [ErrorCode(each.error_code) for each in result.topics[0].partitions]
 
 
 async def read(node: Node, at: int = 0) -> PartitionData:

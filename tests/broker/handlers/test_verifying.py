@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 import trio
 
+from tests.broker.handlers.marking import end
 from tests.broker.handlers.producing import batch, new_topic, produce_all, request
-from tests.broker.handlers.test_transactions import end
 from tests.broker.nodes import open_node
 from tidemark.broker.network.requests import NotNow
 from tidemark.broker.node import Node

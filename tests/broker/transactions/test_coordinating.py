@@ -8,7 +8,7 @@ import pytest
 import trio
 
 from tests.broker.handlers.asking import ask
-from tests.broker.handlers.test_transactions import write
+from tests.broker.handlers.marking import write
 from tests.broker.nodes import open_node
 from tests.broker.transactions.producers import (
     FEW,

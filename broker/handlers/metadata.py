@@ -45,7 +45,10 @@ async def handle(node: Node, request: MetadataRequest, context: RequestContext) 
             topics.append(await _answer(node, asked, request, context))
             await steps.did(1 + len(topics[-1].partitions))
     controller = node.brokers.controller_for_clients
-    _check_helps(context.session, topics, may_be_cut_off=controller is None)
+    if node.brokers.hears_most:
+        context.session.leaderless_since = None
+    else:
+        _check_helps(context.session, topics)
     return MetadataResponse(
         brokers=[
             MetadataResponseBroker(
@@ -67,19 +70,15 @@ async def handle(node: Node, request: MetadataRequest, context: RequestContext) 
     )
 
 
-def _check_helps(
-    session: Session, topics: Sequence[MetadataResponseTopic], *, may_be_cut_off: bool
-) -> None:
-    """Raises `AskAnother` if the client comes again and again for leaders that are not known here.
+def _check_helps(session: Session, topics: Sequence[MetadataResponseTopic]) -> None:
+    """For a broker that may be cut off: raises `AskAnother` if the client comes again and again for
+    leaders that are not known here.
 
     librdkafka asks the broker that it has last said something to, if that one can be reached. So
-    it would ask a broker that is cut off from the others until it is so no more, though these have
-    leaders for all. Of a broker that has hung up it thinks no more.
+    it would ask this one for as long as it is cut off, though the others have leaders for all. Of a
+    broker that has hung up it thinks no more.
     """
-    is_vain = may_be_cut_off and any(
-        partition.leader_id == NOBODY for topic in topics for partition in topic.partitions
-    )
-    if not is_vain:
+    if all(each.leader_id != NOBODY for topic in topics for each in topic.partitions):
         session.leaderless_since = None
     elif session.leaderless_since is None:
         session.leaderless_since = trio.current_time()

@@ -93,6 +93,12 @@ class Brokers:
         """Whether it was heard of within the failure timeout; this broker always lives."""
         return node_id == self.node_id or self._liveness.is_alive(node_id)
 
+    @property
+    def hears_most(self) -> bool:
+        """Whether most brokers live, as far as is known here. Else this one may be cut off."""
+        registered = self.registered
+        return sum(map(self.is_alive, registered)) > len(registered) // 2
+
     def shown_to(
         self, session: Session, *, dead_too: bool = False, silent_seconds_max: float = 0.0
     ) -> list[ShownBroker]:
@@ -161,7 +167,7 @@ class Brokers:
         where it has heard who leads before it has applied where that one is: a client could not
         connect to it.
         """
-        controller, registered = self.controller, self.registered
-        if controller is None and sum(map(self.is_alive, registered)) > len(registered) // 2:
+        controller = self.controller
+        if controller is None and self.hears_most:
             return self.node_id
-        return controller if controller in registered else None
+        return controller if controller in self.registered else None

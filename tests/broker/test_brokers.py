@@ -3,6 +3,7 @@
 import math
 from collections.abc import Collection
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from uuid import UUID
 
@@ -16,6 +17,7 @@ from tidemark.broker.metadata.brokers import Brokers, Quorum
 from tidemark.broker.metadata.cluster_log import CLUSTER_KEY
 from tidemark.broker.metadata.partition_view import partition_view
 from tidemark.broker.metadata.topic import NewTopic, Topic
+from tidemark.broker.network.requests import AskAnother
 from tidemark.partitions.state_machines.cluster import ClusterState
 from tidemark.partitions.state_machines.cluster_commands import RegisterBroker
 from tidemark.partitions.state_machines.cluster_values import BrokerAddress, TopicMetadata
@@ -63,9 +65,9 @@ class Local:
     key: PartitionKey = KEY
 
 
-def three() -> ClusterState:
+def registered(*numbers: int) -> ClusterState:
     state = ClusterState()
-    for number in (3, 1, 2):
+    for number in numbers:
         state.apply(
             RegisterBroker(
                 at_version=state.version,
@@ -81,6 +83,9 @@ def three() -> ClusterState:
             )
         )
     return state
+
+
+three = partial(registered, 3, 1, 2)
 
 
 def brokers(liveness: FakeLiveness) -> Brokers:
@@ -213,6 +218,16 @@ async def test_a_partition_without_a_leader_says_so(tmp_path: Path) -> None:
         ((partition,),) = (each.partitions for each in answered.topics)
         assert partition.error_code == ErrorCode.LEADER_NOT_AVAILABLE
         assert partition.leader_id == -1
+
+
+async def test_who_hears_too_few_sends_away_whoever_asks_in_vain(tmp_path: Path) -> None:
+    liveness, vainly = FakeLiveness({2}, {CLUSTER_KEY: (TWO, Epoch(1))}), context(12)
+    vainly.session.leaderless_since = -math.inf
+    async with open_node(tmp_path) as alone:
+        await alone.topics.create(NewTopic(name="waves", partitions=1))
+        node = replace(alone, brokers=Brokers(ME, partial(registered, 1, 2, 3, 4, 5), liveness))
+        with pytest.raises(AskAnother):
+            await metadata.handle(node, MetadataRequest(topics=None), vainly)
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,7 @@ from typing import Final
 
 import trio
 
-from tidemark.broker.metadata.brokers import ShownBroker
+from tidemark.broker.metadata.brokers import Brokers, ShownBroker
 from tidemark.broker.metadata.partition_view import PartitionView, partition_views
 from tidemark.broker.metadata.topic import NewTopic, Topic
 from tidemark.broker.network.requests import AskAnother, RequestContext, Session
@@ -29,6 +29,8 @@ NOBODY = -1
 _IDS_SINCE = 12
 _LEADERLESS_SECONDS: Final = 3.0
 """For so long a client may ask a broker in vain that does not hear most of the others."""
+_UNHEARD_SECONDS: Final = 10.0
+"""And one that hears most: what has no leader may be about to elect one, also after many died."""
 
 _made_partition: Final = maker_of(MetadataResponsePartition)
 
@@ -45,10 +47,7 @@ async def handle(node: Node, request: MetadataRequest, context: RequestContext) 
             topics.append(await _answer(node, asked, request, context))
             await steps.did(1 + len(topics[-1].partitions))
     controller = node.brokers.controller_for_clients
-    if node.brokers.hears_most:
-        context.session.leaderless_since = None
-    else:
-        _check_helps(context.session, topics)
+    _check_helps(node.brokers, context.session, topics)
     return MetadataResponse(
         brokers=[
             MetadataResponseBroker(
@@ -70,20 +69,36 @@ async def handle(node: Node, request: MetadataRequest, context: RequestContext) 
     )
 
 
-def _check_helps(session: Session, topics: Sequence[MetadataResponseTopic]) -> None:
-    """For a broker that may be cut off: raises `AskAnother` if the client comes again and again for
-    leaders that are not known here.
+def _check_helps(
+    brokers: Brokers, session: Session, topics: Sequence[MetadataResponseTopic]
+) -> None:
+    """Raises `AskAnother` if the client comes again and again for leaders that are not known here,
+    and may be elsewhere.
 
     librdkafka asks the broker that it has last said something to, if that one can be reached. So
     it would ask this one for as long as it is cut off, though the others have leaders for all. Of a
     broker that has hung up it thinks no more.
     """
-    if all(each.leader_id != NOBODY for topic in topics for each in topic.partitions):
+    hears_most = brokers.hears_most
+    patience_seconds = _UNHEARD_SECONDS if hears_most else _LEADERLESS_SECONDS
+    if brokers.hears_all or not any(
+        _may_be_led(each, hears_most=hears_most) for topic in topics for each in topic.partitions
+    ):
         session.leaderless_since = None
     elif session.leaderless_since is None:
         session.leaderless_since = trio.current_time()
-    elif trio.current_time() - session.leaderless_since > _LEADERLESS_SECONDS:
+    elif trio.current_time() - session.leaderless_since > patience_seconds:
         raise AskAnother("this broker may be cut off from those that know who leads")
+
+
+def _may_be_led(partition: MetadataResponsePartition, *, hears_most: bool) -> bool:
+    """Whether a partition may be led by a broker that is not heard here.
+
+    If a majority of its replicas is heard, it should be led: by one of those that are not heard.
+    """
+    if partition.leader_id != NOBODY:
+        return False
+    return not hears_most or 0 < 2 * len(partition.offline_replicas) < len(partition.replica_nodes)
 
 
 def _brokers(node: Node, context: RequestContext) -> Sequence[ShownBroker]:

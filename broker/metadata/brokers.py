@@ -94,6 +94,11 @@ class Brokers:
         return node_id == self.node_id or self._liveness.is_alive(node_id)
 
     @property
+    def hears_all(self) -> bool:
+        """Whether all brokers live, as far as is known here."""
+        return all(map(self.is_alive, self.registered))
+
+    @property
     def hears_most(self) -> bool:
         """Whether most brokers live, as far as is known here. Else this one may be cut off."""
         registered = self.registered

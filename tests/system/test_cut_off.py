@@ -20,7 +20,7 @@ from tidemark.protocol.messages.metadata import (
 )
 from tidemark.testing.cluster import open_cluster
 
-ALONE = 2
+LEADER, ALONE = 1, 2
 
 
 async def leaders(connection: Connection, *topics: str) -> set[int]:
@@ -65,3 +65,29 @@ async def test_a_broker_that_may_be_cut_off_sends_those_away_who_keep_asking_it_
             cluster.heal()
             while await leaders(connection, "everywhere") == {-1}:  # noqa: ASYNC110
                 await trio.sleep(0.03)
+
+
+async def test_who_does_not_hear_the_leader_alone_sends_those_away_who_keep_asking_for_it(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(metadata, "_UNHEARD_SECONDS", 0.5)
+    async with (
+        open_cluster(brokers=3) as cluster,
+        open_client(cluster.bootstrap) as client,
+        open_pool(ClientSettings()) as pool,
+    ):
+        await client.admin.create_topic("there", assignments=[[LEADER, 3, ALONE]])
+        await client.admin.create_topic("here", assignments=[[ALONE]])
+        (address,) = parse_bootstrap(cluster.bootstrap_of(ALONE))
+        with trio.fail_after(30):
+            cluster.cut(LEADER, ALONE)
+            connection = await pool.connection(address)
+            while not connection.is_closed:
+                with suppress(OSError):
+                    assert await leaders(connection, "there") <= {LEADER, -1}
+                await trio.sleep(0.03)
+            assert cluster.leader_of("there") == LEADER
+            connection = await pool.connection(address)
+            for _ in range(2):
+                assert await leaders(connection, "here") == {ALONE}
+                await trio.sleep(0.6)

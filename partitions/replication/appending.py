@@ -11,7 +11,7 @@ from functools import partial
 from typing import Final
 
 from tidemark.partitions.replication.group_log import Appended
-from tidemark.partitions.replication.replica_state import ReplicaState
+from tidemark.partitions.replication.solo import SoloReplica
 from tidemark.partitions.state_machines.producers import NOT_PLAIN, Duplicate
 from tidemark.protocol.errors import ErrorCode, RequestError
 from tidemark.protocol.records.control import Marker, encode_marker
@@ -30,7 +30,7 @@ _MAX_TIMESTAMP: Final = BatchHeader._fields.index("max_timestamp")
 _PRODUCER_ID: Final = BatchHeader._fields.index("producer_id")
 
 
-class AppendingReplica(ReplicaState):
+class AppendingReplica(SoloReplica):
     """The part of a `GroupReplica` that clients' batches go to."""
 
     __slots__ = ()

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from tidemark.partitions.raft.entries import Entry, EpochStart
 from tidemark.partitions.raft.ready import Ready
-from tidemark.partitions.replication.replica_state import ReplicaState
+from tidemark.partitions.replication.solo import SoloReplica
 from tidemark.partitions.storage.refusals import NotRecorded, SyncFailed, may_pass
 from tidemark.protocol.errors import StorageError
 from tidemark.protocol.types import Epoch, Offset, Position
@@ -32,7 +32,7 @@ def may_be_done_later(error: Exception) -> bool:
     return isinstance(error, NotRecorded)
 
 
-class ParticipatingReplica(ReplicaState):
+class ParticipatingReplica(SoloReplica):
     """The part of a `GroupReplica` that ends with what the disk refuses, and begins again."""
 
     __slots__ = ()

@@ -5,11 +5,11 @@ from __future__ import annotations
 from tidemark.partitions.raft.epochs import LogShape
 from tidemark.partitions.replication.log_start import planned
 from tidemark.partitions.replication.producer_state import EpochFrom
-from tidemark.partitions.replication.replica_state import ReplicaState
+from tidemark.partitions.replication.solo import SoloReplica
 from tidemark.protocol.types import Offset
 
 
-class TrimmingReplica(ReplicaState):
+class TrimmingReplica(SoloReplica):
     """The part of a `GroupReplica` that gives up the beginning of its log."""
 
     __slots__ = ()

@@ -39,7 +39,7 @@ MUTATIONS = (
     ),
     _rule(
         "an append with flush=commit counts once it is synced",
-        "replica_state.py",
+        "solo.py",
         old="is_durable=not syncs)",
         new="is_durable=True)",
         killed_by="test_steady.py::test_a_leader_counts_itself_once_what_it_appended_is_durable",

@@ -142,11 +142,12 @@ class Consumer(HandingOut):
 
     async def assigned(self, partitions: frozenset[TopicPartition]) -> None:
         commits: dict[TopicPartition, CommittedOffset] = {}
+        in_order = sorted(partitions)
         if self._committer is not None and partitions:
-            commits = await self._committer.committed(partitions)
+            commits = await self._committer.committed(in_order)
         starts: dict[TopicPartition, Start] = {
             tp: AtOffset(commits[tp].offset) if tp in commits else self._settings.start_of(tp)
-            for tp in sorted(partitions)
+            for tp in in_order
         }
         # What they are given to may have to be made ready first, or they are to begin elsewhere.
         await self._readings.add(starts, until_end=self._settings.until_end, is_held=True)
@@ -155,7 +156,7 @@ class Consumer(HandingOut):
         except BaseException:
             self._drop(partitions)
             raise
-        self._readings.release(partitions)
+        self._readings.release(in_order)
         self._is_assigned = True
         self._readings.buffer.changed.set()
 

@@ -3,7 +3,6 @@
 A seed does the same each time, byte for byte: the digest of its trace says whether it has.
 """
 
-import os
 import sys
 
 from tidemark.testing.shell.run import Verdict, run
@@ -39,8 +38,4 @@ def _told(verdict: Verdict) -> str:
 
 
 if __name__ == "__main__":
-    if os.environ.get("PYTHONHASHSEED") != "0":
-        # It decides in which order sets of strings are gone through, and so what is in a request.
-        os.environ["PYTHONHASHSEED"] = "0"
-        os.execv(sys.executable, [sys.executable, *sys.orig_argv[1:]])
     sys.exit(main(sys.argv[1:]))

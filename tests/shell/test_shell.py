@@ -2,14 +2,17 @@
 
 import errno
 import os
+import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import suppress
+from pathlib import Path
 from threading import Thread
 
 import pytest
 
+import tidemark
 from tidemark.broker.network.connections import Connections
 from tidemark.client import ConsumerRecord
 from tidemark.testing.shell.clients import Clients
@@ -24,16 +27,25 @@ def test_brokers_and_clients_keep_their_promises_under_seeded_faults(
     assert _run_seeds(*seeds).count("sent") == 4
 
 
-def test_a_seed_does_the_same_each_time_in_any_process() -> None:
-    """Byte for byte, for each piece is in the trace. Topics are asked for in the order of a set,
-    which is another one with the hashes of each of these processes."""
-    assert _run_seeds("324", hash_seed="3") == _run_seeds("324", hash_seed="0")
+def test_a_seed_does_the_same_each_time_in_any_process_and_any_folder(tmp_path: Path) -> None:
+    """Byte for byte, for each piece is in the trace. A set of strings has another order with the
+    hashes of each of these processes, and the second one has the code from elsewhere, not compiled
+    yet."""
+    code = tmp_path / "a clone of its own"
+    shutil.copytree(
+        Path(tidemark.__file__).parent,
+        code / "tidemark",
+        ignore=shutil.ignore_patterns("__pycache__"),
+    )
+    there = {"PYTHONPATH": str(code), "PYTHONDONTWRITEBYTECODE": ""}
+    assert _run_seeds("324", PYTHONHASHSEED="3", **there) == _run_seeds("324", PYTHONHASHSEED="0")
+    assert (code / "tidemark/testing/shell/__pycache__").exists(), "that was the code that ran"
 
 
-def _run_seeds(*seeds: str, hash_seed: str = "random") -> str:
+def _run_seeds(*seeds: str, **environment: str) -> str:
     done = subprocess.run(
         [sys.executable, "-m", "tidemark.testing.shell", *seeds],
-        env={**os.environ, "PYTHONHASHSEED": hash_seed},
+        env={**os.environ, **environment},
         capture_output=True,
         text=True,
         check=False,

@@ -26,6 +26,7 @@ from tests.chaos.operating import Operator
 from tests.chaos.operations import Place
 from tests.chaos.report import Report
 from tests.chaos.schedule import Injection, Round, schedules
+from tests.chaos.unread import unread
 from tests.chaos.workload.promise import CACHED, majority_of
 from tests.chaos.workload.stream import PARTITIONS
 from tests.chaos.workload.workload import Workload, problems_of
@@ -110,8 +111,12 @@ class _Run:
         self.workload.read_to_the_end()
         self.report.wrong += problems_of(self.workload.streams) + self.workload.problems
         self.report.wrong += unexplained(self.workload.streams, self._said)
+        data_dirs = {node: broker.data_dir for node, broker in self._cluster.brokers.items()}
         for stream in self.workload.streams:
-            self.report.verdicts.append(judge(stream, self.report.calm, self._producers_of))
+            verdict = judge(stream, self.report.calm, self._producers_of)
+            self.report.verdicts.append(verdict)
+            if verdict.anomalies or stream.unread:
+                self.report.unread += unread(stream.history, data_dirs)
         group = judge_group(self.workload.group, self.workload.synced, self._producers_of)
         self.report.verdicts.append(group)
 

@@ -53,6 +53,8 @@ class Report:
         self.calm: list[Interval] = []
         self.wrong: list[str] = []
         self.verdicts: list[Verdict] = []
+        self.unread: list[str] = []
+        """Of topics with which something is wrong: what nobody has read, and where it lies."""
         self._left_out = left_out
         self._operator = operator
         self._kinds: dict[str, Kind] = {}
@@ -153,6 +155,8 @@ class Report:
         console.print(f"anomalies: {len(found) or 'none'}")
         for topic, what in found[:_SHOWN_MAX]:
             console.print(f"  {topic}: {what}", style="red", soft_wrap=True, highlight=False)
+        for line in self.unread:
+            console.print(line, style="red", soft_wrap=True, highlight=False)
 
     def as_json(self, workload: Workload) -> str:
         return json.dumps(
@@ -191,6 +195,7 @@ class Report:
                     "commits": len(workload.group.commits.made),
                 },
                 "wrong": self.wrong,
+                "unread": self.unread,
                 "lost_with_leader": sum(each.lost_as_allowed for each in self.verdicts),
                 "anomalies": {each.topic: each.anomalies for each in self.verdicts},
             },

@@ -8,7 +8,10 @@ Then that client reads nothing any more, and cannot be closed.
 
 from __future__ import annotations
 
+import sys
+import threading
 import time
+import traceback
 from pathlib import Path
 from typing import Final
 
@@ -46,3 +49,10 @@ def _waiting() -> set[tuple[str, str]]:
         if call[0] in _FUTEX and call[_TIMEOUT] == "0x0":
             found.add((task.name, call[1]))
     return found
+
+
+def line_of(thread: threading.Thread) -> str:
+    """The line that it is at, and the one that called it there."""
+    frame = sys._current_frames().get(thread.ident or 0)
+    lines = traceback.extract_stack(frame)[-2:] if frame else []
+    return " > ".join(f"{each.name}, line {each.lineno}: {each.line}" for each in lines)

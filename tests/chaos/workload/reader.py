@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from typing import Final, TypeVar
 
 from confluent_kafka import Consumer, KafkaError, KafkaException, Message, TopicPartition
@@ -15,7 +16,7 @@ from tidemark.testing.checkers import Poll, Polled
 
 POLL_RECORDS: Final = 500
 POLL_SECONDS: Final = 0.2
-_END_SECONDS: Final = 60.0
+_ASK_SECONDS: Final = 2.0
 T = TypeVar("T")
 
 CONSUMER: Final[dict[str, str | int | bool]] = {
@@ -58,11 +59,6 @@ class Reader:
         )
         self._consumer.assign([TopicPartition(topic, n, 0) for n in range(partitions)])
 
-    @property
-    def where(self) -> dict[int, int]:
-        """The next offset of each partition."""
-        return dict(enumerate(self._next))
-
     def poll(self) -> None:
         started = time.monotonic()
         messages = self._consumer.consume(POLL_RECORDS, POLL_SECONDS)
@@ -79,29 +75,35 @@ class Reader:
             self._consumer.seek(TopicPartition(self._topic, partition, self._next[partition]))
             time.sleep(POLL_SECONDS)
 
-    def read_to_the_end(self, seconds: float) -> bool:
-        """Whether that was reached in time. Closes the consumer."""
+    def read_to_the_end(self, seconds: float) -> dict[int, str]:
+        """By partition, why it was not read to its end in time. Closes the consumer."""
         deadline = time.monotonic() + seconds
         ends: dict[int, int] = {}
         try:
-            while len(ends) < len(self._next) and time.monotonic() < deadline:
+            while (unread := self._unread(ends)) and time.monotonic() < deadline:
                 self._ask_ends(ends)
-            while time.monotonic() < deadline:
-                if all(self._next[n] >= end for n, end in ends.items()):
-                    return len(ends) == len(self._next)
-                self.poll()
-            return False
+                self.poll()  # also while nobody tells the end of another
+            return unread
         finally:
             self.close()
 
+    def _unread(self, ends: Mapping[int, int]) -> dict[int, str]:
+        return {
+            number: f"read up to {at} of {ends[number]}"
+            if number in ends
+            else f"read up to {at}, and nobody told its end"
+            for number, at in enumerate(self._next)
+            if at < ends.get(number, at + 1)
+        }
+
     def _ask_ends(self, ends: dict[int, int]) -> None:
         for number in range(len(self._next)):
-            try:
+            if number in ends:
+                continue
+            with suppress(KafkaException):
                 _, ends[number] = self._consumer.get_watermark_offsets(
-                    TopicPartition(self._topic, number), timeout=10
+                    TopicPartition(self._topic, number), timeout=_ASK_SECONDS
                 )
-            except KafkaException:
-                time.sleep(POLL_SECONDS)
 
     def close(self) -> None:
         self._consumer.close()

@@ -6,17 +6,15 @@ whatever reason, counts as *may have happened*.
 
 from __future__ import annotations
 
-import sys
 import threading
 import time
-import traceback
 from collections.abc import Callable, Sequence
 from typing import Final
 
 from confluent_kafka import KafkaError, KafkaException, Message, Producer
 from confluent_kafka.admin import AdminClient, NewTopic
 
-from tests.chaos.workload.deadlocks import deadlocked_clients
+from tests.chaos.workload.deadlocks import deadlocked_clients, line_of
 from tests.chaos.workload.promise import Promise, record_of
 from tests.chaos.workload.reader import Reader
 from tidemark.protocol.types import Offset, TopicPartition
@@ -47,7 +45,9 @@ class Stream:
         """Which consumer has met a batch that is not what was written, and of which partition."""
         self.deadlocked = 0
         """How many clients could not be closed because librdkafka had locked itself out."""
-        self.problems: list[str] = []
+        self.unread: dict[int, str] = {}
+        """By partition: why the last reader has not read it to its end, where it has not."""
+        self._found: list[str] = []
         self._bootstrap = bootstrap
         self._lock = threading.Lock()
         self._stopping = threading.Event()
@@ -102,6 +102,12 @@ class Stream:
             if newest < started
         ]
 
+    @property
+    def problems(self) -> list[str]:
+        """What clients should not have met."""
+        unread = [f"the last reader: {self.topic}-{n}: {why}" for n, why in self.unread.items()]
+        return [*self._found, *unread]
+
     def lose(self, at: float) -> None:
         """Nothing is promised any more but what was so until then: let all go that is in flight."""
         self.lost_power_at = at
@@ -118,13 +124,12 @@ class Stream:
         self.deadlocked = min(len(alive), deadlocked_clients())
         if self.deadlocked < len(alive):
             for thread in alive:
-                self.problems.append(f"{thread.name} does not come to an end: {_where(thread)}")
+                self._found.append(f"{thread.name} does not come to an end: {line_of(thread)}")
 
     def read_to_the_end(self) -> None:
         """A last consumer reads everything, when nobody sends any more."""
         reader = Reader(self._bootstrap, self.topic, PARTITIONS, "final", self._add_poll)
-        if not reader.read_to_the_end(_END_SECONDS):
-            self.problems.append(f"the last reader stands still: {reader.where}")
+        self.unread = reader.read_to_the_end(_END_SECONDS)
 
     def _meet_corrupt(self, client: str, partition: int) -> None:
         with self._lock:
@@ -170,7 +175,7 @@ class Stream:
                 self._produce(producer, client, sends_per_second, partitions)
             except KafkaException as error:
                 if self.lost_power_at is None:
-                    self.problems.append(f"{client} gives up: {error}")
+                    self._found.append(f"{client} gives up: {error}")
 
         return work
 
@@ -237,13 +242,6 @@ class Stream:
             outcome=Outcome.OK,
             offsets=() if offset is None or offset < 0 else (Offset(offset),),
         )
-
-
-def _where(thread: threading.Thread) -> str:
-    """The line that it is at, and the one that called it there."""
-    frame = sys._current_frames().get(thread.ident or 0)
-    lines = traceback.extract_stack(frame)[-2:] if frame else []
-    return " > ".join(f"{each.name}, line {each.lineno}: {each.line}" for each in lines)
 
 
 def _says_that_it_is_there(error: Exception) -> bool:

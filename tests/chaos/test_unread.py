@@ -58,6 +58,16 @@ def test_what_was_not_read_is_told_of_with_where_it_lies(tmp_path: Path) -> None
     assert unread(history(sent=5, read=5), dirs) == []
 
 
+def test_a_producer_that_gives_up_what_a_majority_lost_is_no_problem_whenever_it_is_known() -> None:
+    stream = Stream("nowhere", "t", SYNCED)
+    stream._given_up.append((10.0, "p0 gives up"))
+    assert stream.problems == ["p0 gives up"]
+    stream.lose(9.0)
+    assert stream.problems == []
+    stream.lost_power_at = 11.0
+    assert stream.problems == ["p0 gives up"]
+
+
 class HalfLed:
     """A consumer of two partitions with a record each, of which one has no leader that tells its
     end."""

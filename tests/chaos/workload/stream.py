@@ -48,6 +48,8 @@ class Stream:
         self.unread: dict[int, str] = {}
         """By partition: why the last reader has not read it to its end, where it has not."""
         self._found: list[str] = []
+        self._given_up: list[tuple[float, str]] = []
+        """When a producer met what librdkafka calls fatal."""
         self._bootstrap = bootstrap
         self._lock = threading.Lock()
         self._stopping = threading.Event()
@@ -105,8 +107,10 @@ class Stream:
     @property
     def problems(self) -> list[str]:
         """What clients should not have met."""
+        at = self.lost_power_at
+        given_up = [what for when, what in self._given_up if at is None or when < at]
         unread = [f"the last reader: {self.topic}-{n}: {why}" for n, why in self.unread.items()]
-        return [*self._found, *unread]
+        return [*self._found, *given_up, *unread]
 
     def lose(self, at: float) -> None:
         """Nothing is promised any more but what was so until then: let all go that is in flight."""
@@ -174,8 +178,8 @@ class Stream:
             try:
                 self._produce(producer, client, sends_per_second, partitions)
             except KafkaException as error:
-                if self.lost_power_at is None:
-                    self._found.append(f"{client} gives up: {error}")
+                # What was lost with the power may be missed before it is known to be lost.
+                self._given_up.append((time.monotonic(), f"{client} gives up: {error}"))
 
         return work
 

@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping
 from typing import Final
 
 import pyarrow as pa
+import pyarrow.compute as pc
 from pyspark.sql.types import (
     ArrayType,
     BinaryType,
@@ -106,7 +107,13 @@ class RowMaker:
         source = COLUMNS[name].source
         if source is None:
             return self._constant(name, batch.num_rows)
-        return _times(batch[source]) if name == "timestamp" else batch[source]
+        match name:
+            case "timestamp":
+                return _times(batch[source])
+            case "headers":
+                return _headers(batch[source])
+            case _:
+                return batch[source]
 
     def _constant(self, name: str, count: int) -> pa.Array:
         """A slice of an array that is kept, for it is the same for every batch."""
@@ -131,6 +138,14 @@ def _times(milliseconds: pa.Array) -> pa.Array:
             for time in milliseconds.cast(pa.int64()).to_pylist()
         ]
         return pa.array(known, milliseconds.type).cast(_TIMESTAMP)
+
+
+def _headers(lists: pa.Array) -> pa.Array:
+    """Null where a record has none, as in Spark's own source."""
+    # A mask is taken with offsets that are not a slice, so these are made anew; the pairs stay.
+    offsets = pc.add(lists.offsets, pa.scalar(0, pa.int32()))
+    has_none = pc.equal(pc.list_value_length(lists), 0)
+    return pa.ListArray.from_arrays(offsets, lists.values, lists.type, mask=has_none)
 
 
 def in_pieces(batch: pa.RecordBatch, bytes_max: int) -> Iterator[pa.RecordBatch]:

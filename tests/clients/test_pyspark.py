@@ -42,7 +42,7 @@ def test_produce_and_consume(spark: SparkSession, bootstrap: str, topic: str) ->
         assert (row.topic, row.partition, row.offset) == (topic, 0, offset)
         assert (row.key, row.value) == (sample.key, sample.value)
         assert row.timestamp_ms == sample.timestamp_ms
-        assert tuple((header.key, header.value) for header in row.headers) == sample.headers
+        assert tuple((header.key, header.value) for header in row.headers or ()) == sample.headers
 
 
 @pytest.mark.parametrize("codec", CODECS)

@@ -5,7 +5,7 @@ from pyspark.sql.types import IntegerType, StringType, StructField, StructType
 
 from tidemark.client.spark.rows import RowMaker, full_schema, in_pieces, projection
 from tidemark.protocol.errors import ConfigError
-from tidemark.protocol.records.columns import decode_columns
+from tidemark.protocol.records.columns import HEADERS_TYPE, decode_columns
 from tidemark.protocol.records.records import Record, encode_batch
 from tidemark.protocol.types import Offset, TopicPartition
 
@@ -59,10 +59,20 @@ def test_rows_hold_the_records() -> None:
             "partition": 3,
             "offset": 8,
             "timestampType": 0,
-            "headers": [],
+            "headers": None,
         },
     ]
     assert made["timestamp"].cast(pa.int64()).to_pylist() == [1_700_000_000_001_000, -1000]
+
+
+def test_headers_are_null_where_there_are_none_in_a_part_of_a_batch_too() -> None:
+    some, none = [{"key": "h", "value": b"v"}], list[dict[str, object]]()
+    lists = pa.array([none, some, none, some * 2], HEADERS_TYPE)
+    maker = RowMaker(TP, ("headers",))
+    for start in range(4):
+        made = maker.rows(pa.RecordBatch.from_arrays([lists], ["headers"])[start:])
+        made.validate(full=True)
+        assert made["headers"].to_pylist() == [None, some, None, some * 2][start:]
 
 
 @pytest.mark.parametrize("sign", [-1, 1])

@@ -63,10 +63,18 @@ MUTATIONS = (
     Mutation(
         name="a controller is named where clients are told where it is",
         file="broker/metadata/brokers.py",
-        old="        return controller if controller in registered else None\n",
+        old="        return controller if controller in self.registered else None\n",
         new="        return controller\n",
         killed_by="tests/broker/test_brokers.py::"
         "test_a_controller_that_is_not_registered_here_yet_is_not_named",
+    ),
+    Mutation(
+        name="a broker that may be cut off keeps no client who wants leaders",
+        file="broker/handlers/metadata.py",
+        old="    return not hears_most or 0 < ",
+        new="    return 0 < ",
+        killed_by="tests/system/test_cut_off.py::"
+        "test_a_broker_that_may_be_cut_off_sends_those_away_who_keep_asking_it_for_leaders",
     ),
     Mutation(
         name="a controller that is named and not listed is looked up again",

@@ -54,14 +54,13 @@ class SteadyReplica(ParticipatingReplica):
             return self._start_move is None
         if not self._is_steady or (self._is_alone and not store.syncs_before_ack):
             return False
-        if self._appended_end is not None:
-            if store.syncs_before_ack and store.last_staged != outbox.staging:
-                return False
-            self._tell_appended()
+        is_new = self._appended_end is not None
+        if is_new and store.syncs_before_ack and store.last_staged != outbox.staging:
+            return False
+        self._end_solo()
         ready: steady.SteadyReady[KeptRun | Run] | None
         while ready := steady.take_ready(self._group, self._find_run):
             token, committed, to, run = ready
-            self._end_solo()
             if run is not None:
                 lane.send(self, to, run, self._group.committed.offset)
             if committed is not None:

@@ -28,7 +28,7 @@ _LARGE: Final = 10_000
 """About what this client has done after 100 ms: Kafka Streams' `commit.interval.ms`, where it
 processes exactly once."""
 _LARGE_LEAST: Final = 0.7
-"""Of Kafka Streams 15 to 30 % less are told, with small records and commits so far apart."""
+"""An aim of our own: what a transaction adds should be the lesser part of so long a step."""
 _RUN: Final = 20_000
 """Records."""
 _PAIRS: Final = 6

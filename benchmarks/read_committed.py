@@ -31,8 +31,8 @@ _VALUE: Final = bytes(100)
 _ALL: Final = _PRODUCERS * _TRANSACTIONS * _RECORDS
 _PAIRS: Final = 16
 _LEAST: Final = 0.9
-"""Of Kafka it is told that its readers lose nothing: the broker says where aborted transactions
-are, and nothing is kept back until a commit comes."""
+"""Readers should lose nothing: the broker says where aborted transactions are, and the
+client passes over them."""
 
 
 def measure(broker: BrokerProcess) -> Iterator[Row]:

@@ -27,8 +27,7 @@ _SMALL: Final = 1_000
 _LONG_SECONDS: Final = 0.1
 """Kafka Streams' `commit.interval.ms`, where it processes exactly once."""
 _LONG_MIN: Final = 0.9
-"""Of Kafka 0.97 is told with records of 1 KB and a commit every 100 ms, by those who built
-transactions into it; its brokers sync nothing before they answer, and ours the decisions."""
+"""An aim of our own: four or five syncs should be lost in 100 ms."""
 _SETTINGS: Final = {"linger.ms": 5, "batch.size": 1_000_000, "enable.idempotence": True}
 
 Load = Callable[[str], None]

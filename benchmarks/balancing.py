@@ -22,7 +22,7 @@ from tidemark.client.blocking import BlockingClient, open_client
 from tidemark.testing.process_cluster import open_process_cluster
 
 _PARTITIONS: Final = 300
-_RECORDS_PER_S: Final = 2_000
+_RECORDS_PER_SECOND: Final = 2_000
 _RECORD_BYTES: Final = 1_000
 _SECONDS_MAX: Final = 120.0
 _SETTINGS: Final = {
@@ -47,7 +47,7 @@ def measure(directory: Path) -> Iterator[Row]:
             seconds = _wait_even(client, began)
             is_over.set()
             load.join()
-    case = f"{_PARTITIONS} leaders on one of 3 brokers, {_RECORDS_PER_S:,} records/s"
+    case = f"{_PARTITIONS} leaders on one of 3 brokers, {_RECORDS_PER_SECOND:,} records/s"
     question = "leaders even to within one"
     yield Row(question=question, case=case, value=seconds, unit="s", runs=1, aim=20.0, at_most=True)
     yield Row(question=question, case="moves", value=len(plan.moves), unit="moves", runs=1)
@@ -109,7 +109,7 @@ class _Load(threading.Thread):
         )
         began, value = time.monotonic(), b"x" * _RECORD_BYTES
         while not self._is_over.is_set():
-            due = int((time.monotonic() - began) * _RECORDS_PER_S)
+            due = int((time.monotonic() - began) * _RECORDS_PER_SECOND)
             while self.sent < due:
                 partition = self.sent % _PARTITIONS
                 producer.produce(

@@ -100,8 +100,8 @@ class BrokerStatus:
     leaders: int
     replicas: int
     size_bytes: int
-    bytes_in_per_s: int
-    bytes_out_per_s: int
+    bytes_in_per_second: int
+    bytes_out_per_second: int
     leaders_coming: int
     leaders_going: int
     replicas_going: int

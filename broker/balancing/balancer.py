@@ -71,7 +71,7 @@ class Balancer:
         rules: Settings,
         *,
         is_enabled: bool,
-        interval_s: float,
+        interval_seconds: float,
         clock: Clock,
         metrics: BalanceMetrics,
         hand_over_metadata: HandOver,
@@ -84,7 +84,7 @@ class Balancer:
         self._cluster = cluster
         self._gathering = gathering
         self._history = history
-        self._interval_s = interval_s
+        self._interval_seconds = interval_seconds
         self._metrics = metrics
         self._hand_over_metadata = hand_over_metadata
         self._rng = rng
@@ -126,7 +126,7 @@ class Balancer:
 
     async def run(self) -> None:
         while True:
-            with trio.move_on_after(_BUSY_SECONDS if self._is_busy else self._pause_s):
+            with trio.move_on_after(_BUSY_SECONDS if self._is_busy else self._pause_seconds):
                 await self._is_woken.wait()
             self._is_woken = trio.Event()
             self._is_busy = False
@@ -137,9 +137,13 @@ class Balancer:
             await trio.sleep(_GAP_SECONDS)
 
     @property
-    def _pause_s(self) -> float:
+    def _pause_seconds(self) -> float:
         """Where nothing was to be done, nothing is to be done soon."""
-        return self._interval_s if self._settled is None else _SETTLED_TIMES * self._interval_s
+        return (
+            self._interval_seconds
+            if self._settled is None
+            else _SETTLED_TIMES * self._interval_seconds
+        )
 
     def _rest(self) -> None:
         self._history.stop_watching()

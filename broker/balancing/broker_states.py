@@ -81,7 +81,9 @@ class BrokerStates:
         broker that is not there."""
         if node not in self._cluster.state.brokers:
             raise no_broker(node)
-        snapshot = await self._gathered(node, state, patience_s=0 if force else _PATIENCE_SECONDS)
+        snapshot = await self._gathered(
+            node, state, patience_seconds=0 if force else _PATIENCE_SECONDS
+        )
         found = Consequences()
 
         def decide(current: ClusterState) -> SetBrokerState:
@@ -101,11 +103,13 @@ class BrokerStates:
                 await self._call_back_replicas(node)
         return found
 
-    async def _gathered(self, node: NodeId, state: BrokerState, *, patience_s: float) -> Snapshot:
+    async def _gathered(
+        self, node: NodeId, state: BrokerState, *, patience_seconds: float
+    ) -> Snapshot:
         """The cluster; a little later if it is only that replicas are still catching up, say on a
         broker that has just been restarted."""
         snapshot = await self._gathering.gather_all()
-        with trio.move_on_after(patience_s):
+        with trio.move_on_after(patience_seconds):
             while self._consequences(snapshot, node, state).refusals and any(
                 _is_catching_up(group, snapshot, self._rules)
                 for group in snapshot.groups

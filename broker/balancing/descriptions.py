@@ -28,8 +28,8 @@ class Description:
     leaders: int = 0
     replicas: int = 0
     size_bytes: int = 0
-    bytes_in_per_s: float = 0.0
-    bytes_out_per_s: float = 0.0
+    bytes_in_per_second: float = 0.0
+    bytes_out_per_second: float = 0.0
     leaders_coming: int = 0
     leaders_going: int = 0
     replicas_going: int = 0
@@ -56,8 +56,8 @@ class Description:
             self.replicas_going += node not in group.replicas
         if group.leader == node:
             self.leaders += 1
-            self.bytes_in_per_s += group.bytes_in_per_s
-            self.bytes_out_per_s += group.bytes_out_per_s
+            self.bytes_in_per_second += group.bytes_in_per_second
+            self.bytes_out_per_second += group.bytes_out_per_second
             self.leaders_going += group.moving_to is not None
         self.leaders_coming += group.moving_to == node
 

@@ -103,7 +103,7 @@ async def open_balancing(
         history,
         rules,
         is_enabled=settings.leader_balance_enable,
-        interval_s=settings.leader_balance_interval_ms / 1000,
+        interval_seconds=settings.leader_balance_interval_ms / 1000,
         clock=services.clock,
         metrics=services.metrics.balance,
         hand_over_metadata=partial(_hand_over_metadata, services),

@@ -29,7 +29,7 @@ from tidemark.protocol.values import dataclass
 
 UNKNOWN_LAG: Final = -1
 _AT_ONCE: Final = 200
-_QUIET_PER_S: Final = 1.0
+_QUIET_PER_SECOND: Final = 1.0
 _IDLE_SECONDS: Final = 60.0
 """So often all are looked at, whatever has happened: for what is not counted as activity."""
 _STEADY_LOOKS: Final = 4
@@ -61,7 +61,7 @@ def _is_in_order(load: GroupLoad) -> bool:
 
 
 def _has_traffic(load: GroupLoad) -> bool:
-    return bool(load.bytes_in_per_s or load.bytes_out_per_s)
+    return bool(load.bytes_in_per_second or load.bytes_out_per_second)
 
 
 def _due(load: GroupLoad, before: _Watched | None, now: float) -> float:
@@ -122,7 +122,7 @@ class OwnLoads:
             taken, out = watched.taken, watched.given
             taken.sample(size, now)
             out.sample(given, now)
-        load = _load(member, self._node_id, alive, size, taken.per_s, out.per_s)
+        load = _load(member, self._node_id, alive, size, taken.per_second, out.per_second)
         self._watched[replica] = _Watched(
             now,
             member.epoch,
@@ -178,8 +178,8 @@ def _load(
         partition=member.key.partition,
         epoch=member.epoch,
         size_bytes=size,
-        bytes_in_per_s=round(taken) if taken >= _QUIET_PER_S else 0,
-        bytes_out_per_s=round(given) if given >= _QUIET_PER_S else 0,
+        bytes_in_per_second=round(taken) if taken >= _QUIET_PER_SECOND else 0,
+        bytes_out_per_second=round(given) if given >= _QUIET_PER_SECOND else 0,
         is_changing=group.config.is_joint,
         voters=_voters(group, progress, me, member.log_end, alive),
         learners=tuple([each.node for each in progress if not each.is_voter]),

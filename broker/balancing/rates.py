@@ -48,7 +48,7 @@ class Rates:
         known = self._known.get(key)
         if load is None:
             return NOTHING if known is None else known.rate
-        told = Rate(float(load.bytes_in_per_s), float(load.bytes_out_per_s))
+        told = Rate(float(load.bytes_in_per_second), float(load.bytes_out_per_second))
         if known is not None and known.epoch != load.epoch:
             epoch, until_ms = self._settling.get(key, (-1, 0))
             if epoch != load.epoch:

@@ -36,7 +36,7 @@ GROUPS_MAX: Final = 500
 """In one report: about 50 kB."""
 _ANSWER_SECONDS: Final = 5.0
 _RATE_CHANGE: Final = 0.02
-_RATE_CHANGE_MIN_PER_S: Final = 1_000
+_RATE_CHANGE_MIN_PER_SECOND: Final = 1_000
 _SIZE_CHANGE: Final = 0.1
 _SIZE_CHANGE_MIN: Final = 1 << 20
 
@@ -231,8 +231,18 @@ def is_news(told: GroupLoad | None, load: GroupLoad) -> bool:
     if told is None or told is load:
         return told is None
     if (
-        _differ(told.bytes_in_per_s, load.bytes_in_per_s, _RATE_CHANGE, _RATE_CHANGE_MIN_PER_S)
-        or _differ(told.bytes_out_per_s, load.bytes_out_per_s, _RATE_CHANGE, _RATE_CHANGE_MIN_PER_S)
+        _differ(
+            told.bytes_in_per_second,
+            load.bytes_in_per_second,
+            _RATE_CHANGE,
+            _RATE_CHANGE_MIN_PER_SECOND,
+        )
+        or _differ(
+            told.bytes_out_per_second,
+            load.bytes_out_per_second,
+            _RATE_CHANGE,
+            _RATE_CHANGE_MIN_PER_SECOND,
+        )
         or _differ(told.size_bytes, load.size_bytes, _SIZE_CHANGE, _SIZE_CHANGE_MIN)
     ):
         return True

@@ -22,7 +22,7 @@ class Smoothed:
         self._sum = self._weight = 0.0
 
     @property
-    def per_s(self) -> float:
+    def per_second(self) -> float:
         return self._sum / self._weight if self._weight else 0.0
 
     def sample(self, total: int, now: float) -> None:

@@ -101,7 +101,7 @@ class Cleaner:
             return None
         try:
             log = replica.log
-            if replica.name not in self._metrics.cleaned_s:
+            if replica.name not in self._metrics.cleaned_seconds:
                 self._metrics.found(replica.name, log.cleaned_ms)
             now_ms, end_offset = self._services.clock.now_ms(), replica.high_watermark
             dirt = log.dirt(settings, now_ms, end_offset=end_offset)

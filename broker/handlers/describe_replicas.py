@@ -102,11 +102,11 @@ def _compactions(node: Node, replica: Replica) -> Sequence[CompactionProgress]:
     ratio = compaction.dirty_ratios.get(replica.name)
     if ratio is None:
         return ()
-    cleaned_s = compaction.cleaned_s.get(replica.name, 0.0)
+    cleaned_seconds = compaction.cleaned_seconds.get(replica.name, 0.0)
     return [
         CompactionProgress(
             dirty_ratio=ratio,
-            cleaned_ms=int(cleaned_s * 1000) if cleaned_s else _UNKNOWN,
+            cleaned_ms=int(cleaned_seconds * 1000) if cleaned_seconds else _UNKNOWN,
             why=compaction.set_aside.get(replica.name, ""),
         )
     ]

@@ -46,7 +46,7 @@ class CompactionCollector(Collector):
         yield gauge(
             "tidemark_compaction_last_run_timestamp_seconds",
             "When the last run ended that came to its end, since 1970; 0 if there was none.",
-            compaction.last_run_s,
+            compaction.last_run_seconds,
         )
         yield gauges_of_partitions(
             "tidemark_compaction_set_aside",

@@ -42,8 +42,8 @@ async def open_moves(
 ) -> AsyncIterator[MoveDesk]:
     """Leaders are moved, and asked to be, as long as this block lasts."""
     cluster, clock, driver = metadata.cluster, services.clock, services.driver
-    pause_s = settings.leader_move_pause_max_ms / 1000
-    driver.node.moves.timing = MoveTiming(pause_s=pause_s)
+    pause_seconds = settings.leader_move_pause_max_ms / 1000
+    driver.node.moves.timing = MoveTiming(pause_seconds=pause_seconds)
     outcomes = MoveOutcomes(cluster)
     cluster.listen(outcomes.applied)
     executor = MoveExecutor(

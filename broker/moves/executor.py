@@ -151,7 +151,7 @@ class MoveExecutor:
     def _note(self, wish: LeaderMove, ended: EndedMove) -> None:
         self._metrics.ended[ended.ending].inc()
         if ended.attempts:
-            self._metrics.pause.observe(ended.paused_s)
+            self._metrics.pause.observe(ended.paused_seconds)
         replica = self._groups.get(ended.key)
         logger.log(
             logging.INFO if ended.ending is Ending.DONE else logging.WARNING,
@@ -159,9 +159,9 @@ class MoveExecutor:
             "%s%s",
             str(ended.key) if replica is None else replica.name,
             _WHAT[ended.ending] % ended.target,
-            ended.paused_s * 1000,
+            ended.paused_seconds * 1000,
             "1 attempt" if ended.attempts == 1 else f"{ended.attempts} attempts",
-            ended.catch_up_s * 1000,
+            ended.catch_up_seconds * 1000,
             f" ({wish.reason})" if wish.reason else "",
             f": {ended.why}" if ended.why else "",
         )
@@ -216,6 +216,6 @@ def _outcome(wish: LeaderMove, failure: str | None, ended: EndedMove | None = No
         deadline_ms=wish.deadline_ms,
         failure=failure,
         attempts=0 if ended is None else ended.attempts,
-        catch_up_us=0 if ended is None else int(ended.catch_up_s * 1e6),
-        pause_us=0 if ended is None else int(ended.paused_s * 1e6),
+        catch_up_us=0 if ended is None else int(ended.catch_up_seconds * 1e6),
+        pause_us=0 if ended is None else int(ended.paused_seconds * 1e6),
     )

@@ -90,7 +90,7 @@ async def open_services(
                 node_id,
                 run.incarnation,
                 rng=SystemRandom(),
-                timing=Timing(failure_timeout_s=settings.peer_failure_timeout_ms / 1000),
+                timing=Timing(failure_timeout_seconds=settings.peer_failure_timeout_ms / 1000),
                 now_ms=clock.now_ms,
             )
             metrics.reads.rounds = lambda: node.confirmations.rounds

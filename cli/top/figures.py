@@ -88,8 +88,8 @@ class Figures:
                 leaders=int(str(row["leaders"])),
                 replicas=int(str(row["replicas"])),
                 lag=None if row["lag"] is None else int(str(row["lag"])),
-                bytes_in=None if status is None else status.bytes_in_per_s,
-                bytes_out=None if status is None else status.bytes_out_per_s,
+                bytes_in=None if status is None else status.bytes_in_per_second,
+                bytes_out=None if status is None else status.bytes_out_per_second,
             )
 
     def topics(self) -> list[TopicFigures]:

@@ -90,11 +90,11 @@ class Board:
         self._price = 2 * noise * (2 + noise) * settings.weights.rate
 
     def _shares(self) -> list[float]:
-        rates = [group.bytes_per_s for group in self.groups]
+        rates = [group.bytes_per_second for group in self.groups]
         whole = sum(
             rate for rate, lead in zip(rates, self.lead, strict=True) if self._is_counted(lead)
         )
-        whole = max(whole, self.settings.quiet_bytes_per_s)
+        whole = max(whole, self.settings.quiet_bytes_per_second)
         return [rate / whole for rate in rates]
 
     def _is_counted(self, broker: int) -> bool:

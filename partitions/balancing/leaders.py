@@ -62,7 +62,7 @@ class LeaderMove:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BrokerLoad:
     """A broker before and after a plan. A share is of the traffic of all that is balanced, or of
-    `quiet_bytes_per_s` if that is more."""
+    `quiet_bytes_per_second` if that is more."""
 
     node_id: NodeId
     role: Role

@@ -60,7 +60,7 @@ class Settings:
     hysteresis: float = 0.05
     """By which fraction a measured share of the traffic may be wrong: a step is taken only if it
     makes things better even then. Brokers within about twice this of the mean are let be."""
-    quiet_bytes_per_s: float = 1_000_000.0
+    quiet_bytes_per_second: float = 1_000_000.0
     """Bytes a second of the whole cluster: of less traffic than this, shares are taken of this, so
     that a trickle moves nobody."""
     cool_down_ms: int = 60_000
@@ -88,8 +88,8 @@ class Settings:
     def _problems(self) -> Iterator[str]:
         if not 0 <= self.hysteresis < 1:
             yield f"hysteresis is {self.hysteresis}: it is a fraction, from 0 to below 1"
-        if not (isfinite(self.quiet_bytes_per_s) and self.quiet_bytes_per_s > 0):
-            yield f"quiet_bytes_per_s is {self.quiet_bytes_per_s}: it must be above 0"
+        if not (isfinite(self.quiet_bytes_per_second) and self.quiet_bytes_per_second > 0):
+            yield f"quiet_bytes_per_second is {self.quiet_bytes_per_second}: it must be above 0"
         for name in _NEVER_NEGATIVE:
             if (getattr(self, name) or 0) < 0:
                 yield f"{name} is {getattr(self, name)}: it cannot be negative"

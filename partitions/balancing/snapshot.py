@@ -56,8 +56,8 @@ class Group(NamedTuple):
     learners: tuple[NodeId, ...] = ()
     observers: tuple[NodeId, ...] = ()
     """Copies without a vote. Such a broker takes no replica of the group beside its own."""
-    bytes_in_per_s: float = 0.0
-    bytes_out_per_s: float = 0.0
+    bytes_in_per_second: float = 0.0
+    bytes_out_per_second: float = 0.0
     """To clients; what is replicated does not move with the leader alone."""
     size_bytes: int = 0
     moved_ms: int | None = None
@@ -77,9 +77,9 @@ class Group(NamedTuple):
         return self.moving_to is not None
 
     @property
-    def bytes_per_s(self) -> float:
+    def bytes_per_second(self) -> float:
         """What its leader takes and gives. A counter that went backwards counts as nothing."""
-        return max(0.0, self.bytes_in_per_s + self.bytes_out_per_s)
+        return max(0.0, self.bytes_in_per_second + self.bytes_out_per_second)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -73,19 +73,19 @@ class Campaigns:
             if isinstance(replica.group.role, Follower):
                 self._alone[replica.key] = None
         elif self._may_win(replica):
-            self._queue.slowness_s = self._slowness_s()
+            self._queue.slowness_seconds = self._slowness_seconds()
             self._queue.add(
                 replica.key,
                 now,
                 priority=Priority(replica.priority),
                 rank=self._rank(replica, now),
                 is_first=replica.epoch == NO_EPOCH,
-                after_s=self._wait_for_votes_s(replica),
+                after_seconds=self._wait_for_votes_seconds(replica),
             )
         else:
             self._parked[replica.key] = None
 
-    def _wait_for_votes_s(self, replica: GroupReplica) -> float:
+    def _wait_for_votes_seconds(self, replica: GroupReplica) -> float:
         """For so long somebody may yet win this epoch by votes that are on their way.
 
         A leader that stands again, for a change of voters, waits twice as long as one whose turn
@@ -95,7 +95,7 @@ class Campaigns:
         if not self._has_voted(replica):
             return 0.0
         stands_again = isinstance(replica.group.role, Candidate)
-        return self._timing.campaign_timeout_s * (_STANDS_AGAIN if stands_again else 1)
+        return self._timing.campaign_timeout_seconds * (_STANDS_AGAIN if stands_again else 1)
 
     def _has_voted(self, replica: GroupReplica) -> bool:
         """Whether somebody may yet win this epoch by its vote, perhaps this one: the lead is being
@@ -132,8 +132,8 @@ class Campaigns:
         both = [node for node in preferred if node in (other, self._node_id)]
         return len(both) == 2 and election_order(both, self.last_resorts)[0] == other
 
-    def _slowness_s(self) -> float:
-        return max(0.0, self._peers.delay_s - self._timing.calm_heartbeat_s)
+    def _slowness_seconds(self) -> float:
+        return max(0.0, self._peers.delay_seconds - self._timing.calm_heartbeat_seconds)
 
     def remove(self, key: PartitionKey, now: float) -> None:
         """It has a leader, or is no concern of this broker any more."""
@@ -153,7 +153,7 @@ class Campaigns:
     ) -> Iterator[GroupReplica]:
         """The groups to campaign for now."""
         if self._young_until is None:
-            self._young_until = now + self._timing.failure_timeout_s
+            self._young_until = now + self._timing.failure_timeout_seconds
         yield from self._take_unanswered(now, replicas)
         heard, self._heard = self._heard, {}
         for key in heard:
@@ -164,7 +164,7 @@ class Campaigns:
         def was_read(key: PartitionKey, since: float) -> bool:
             return self._was_read(replicas[key], since)
 
-        self._queue.slowness_s = self._slowness_s()
+        self._queue.slowness_seconds = self._slowness_seconds()
         alone, self._alone = self._alone, {}
         for key in (*alone, *self._queue.take_due(now, was_read)):
             replica = replicas[key]
@@ -196,7 +196,7 @@ class Campaigns:
     def _look_again_at(
         self, replica: GroupReplica, *, asked: float, times: int, now: float
     ) -> None:
-        self._unanswered.append(_Asked(now + self._timing.ask_again_s, replica, asked, times))
+        self._unanswered.append(_Asked(now + self._timing.ask_again_seconds, replica, asked, times))
 
     def _was_read(self, replica: GroupReplica, since: float) -> bool:
         """Whether enough voters have read what was sent until then to be elected by; also if there

@@ -157,7 +157,7 @@ class Confirmations:
             asked, replica = self._asked.get(key), self._replicas.get(key)
             if asked is None or replica is None:
                 continue
-            asked.sent, asked.due = self._number, now + self._timing.confirm_again_s
+            asked.sent, asked.due = self._number, now + self._timing.confirm_again_seconds
             for question in asked.questions:
                 question.number = question.number or self._number
             for node in replica.group.config.members:

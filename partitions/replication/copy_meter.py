@@ -48,12 +48,19 @@ class NearLearners:
 class CopyMeter:
     """Of one group, by what its core has counted since it was last looked at."""
 
-    __slots__ = ("_looked_at", "_measured_s", "_sent", "copied_bytes", "rate", "remaining_bytes")
+    __slots__ = (
+        "_looked_at",
+        "_measured_seconds",
+        "_sent",
+        "copied_bytes",
+        "rate",
+        "remaining_bytes",
+    )
 
     def __init__(self) -> None:
         self._sent: dict[NodeId, int] = {}
         self._looked_at: float | None = None
-        self._measured_s = 0.0
+        self._measured_seconds = 0.0
         self.copied_bytes = 0
         """In all, to any learner."""
         self.remaining_bytes = 0
@@ -86,9 +93,9 @@ class CopyMeter:
             if each.node == learner:
                 self.remaining_bytes = lag_bytes(replica, each)
         if learner is None:
-            self.remaining_bytes, self._measured_s = 0, 0.0
+            self.remaining_bytes, self._measured_seconds = 0, 0.0
         self.copied_bytes += sent
         if elapsed > 0:
-            self._measured_s = min(self._measured_s + elapsed, _RATE_S)
-            self.rate += (sent / elapsed - self.rate) * min(1.0, elapsed / self._measured_s)
+            self._measured_seconds = min(self._measured_seconds + elapsed, _RATE_S)
+            self.rate += (sent / elapsed - self.rate) * min(1.0, elapsed / self._measured_seconds)
         return sent

@@ -87,7 +87,7 @@ class ElectionQueue:
         self._numbers = 0
         # When a group of each priority that waited here was last led by another broker.
         self._served_at: dict[Priority, float] = {}
-        self.slowness_s = 0.0
+        self.slowness_seconds = 0.0
         """By how much longer than usual the others take to confirm what they are sent."""
         # When to look again at campaigns that have lasted for long and may yet be answered.
         self._look_again = 0.0
@@ -106,10 +106,10 @@ class ElectionQueue:
         priority: Priority,
         rank: int,
         is_first: bool = False,
-        after_s: float = 0.0,
+        after_seconds: float = 0.0,
     ) -> None:
         """The group has no leader, or never had one. One that is here already keeps its turn.
-        `after_s`: others have so long to do without it.
+        `after_seconds`: others have so long to do without it.
 
         Where the last leader did not last, candidates stay as far apart as they were: else two
         that depose each other would go on for ever.
@@ -117,9 +117,11 @@ class ElectionQueue:
         if key in self:
             return
         attempts, since = self._calmed.pop(key, (0, now))
-        if now - since > self._timing.failure_timeout_s:
+        if now - since > self._timing.failure_timeout_seconds:
             attempts = 0
-        self._wait(key, _Waiting(now + after_s, priority, rank, 0, is_first, attempts, since=now))
+        self._wait(
+            key, _Waiting(now + after_seconds, priority, rank, 0, is_first, attempts, since=now)
+        )
 
     def remove(self, key: PartitionKey, now: float) -> None:
         """The group has a leader, or is no concern of this broker any more."""
@@ -130,7 +132,7 @@ class ElectionQueue:
             waiting = self._campaigning.pop(key, None)
         if waiting is not None and waiting.attempts:
             self._calmed[key] = waiting.attempts, now
-            self._forget_calmed(now - self._timing.failure_timeout_s)
+            self._forget_calmed(now - self._timing.failure_timeout_seconds)
         if waiting is not None and not len(self):
             # Nobody waits: what is left is of no use, and as large as when thousands did.
             self._waiting, self._campaigning = {}, {}
@@ -158,7 +160,7 @@ class ElectionQueue:
         self._campaigning.pop(key, None)
         waiting.yielded += 1
         waiting.since = now
-        waiting.due = now + self._timing.campaign_timeout_s
+        waiting.due = now + self._timing.campaign_timeout_seconds
         self._wait(key, waiting)
         return True
 
@@ -183,11 +185,11 @@ class ElectionQueue:
             if waiting is None or waiting.number != number:
                 continue
             if (waiting.rank or waiting.yielded) and not was_read(key, waiting.since):
-                waiting.due = now + self._timing.heartbeat_s
+                waiting.due = now + self._timing.heartbeat_seconds
                 self._push(key, waiting)
             else:
                 del self._waiting[key]
-                waiting.due = now + self._timing.campaign_timeout_s
+                waiting.due = now + self._timing.campaign_timeout_seconds
                 waiting.since = now
                 self._campaigning[key] = waiting
                 taken.append(key)
@@ -199,7 +201,8 @@ class ElectionQueue:
             waiting.rank > 0
             and not waiting.attempts
             and waiting.yielded < _YIELDED_MAX
-            and now - self._served_at.get(waiting.priority, -_NEVER) < self._timing.election_rank_s
+            and now - self._served_at.get(waiting.priority, -_NEVER)
+            < self._timing.election_rank_seconds
         )
 
     def next_deadline(self) -> float:
@@ -223,32 +226,37 @@ class ElectionQueue:
             if was_read(key, waiting.since):
                 stalled.append((key, waiting))
             else:
-                self._look_again = now + self._timing.heartbeat_s
+                self._look_again = now + self._timing.heartbeat_seconds
         for key, waiting in stalled:
             del self._campaigning[key]
-            waiting.due = now + self._pause_s(waiting.attempts)
+            waiting.due = now + self._pause_seconds(waiting.attempts)
             waiting.attempts += 1
             waiting.since = now
             self._wait(key, waiting)
 
-    def _pause_s(self, attempts: int) -> float:
+    def _pause_seconds(self, attempts: int) -> float:
         """How much longer than a campaign to wait for the next one.
 
         All of it is chance: candidates that have met once would meet again.
         """
         timing = self._timing
-        wait_s = timing.campaign_timeout_s * (2 << min(attempts, _DOUBLED_MAX))
-        wait_s = min(wait_s, timing.campaign_wait_max_s) - timing.campaign_timeout_s
-        return max(0.0, wait_s) * self._rng.random()
+        wait_seconds = timing.campaign_timeout_seconds * (2 << min(attempts, _DOUBLED_MAX))
+        wait_seconds = (
+            min(wait_seconds, timing.campaign_wait_max_seconds) - timing.campaign_timeout_seconds
+        )
+        return max(0.0, wait_seconds) * self._rng.random()
 
     def _wait(self, key: PartitionKey, waiting: _Waiting) -> None:
         """Once it is due, and what chance and the voters before this one add to that has passed."""
         timing = self._timing
         patience = 1 << min(waiting.attempts, _DOUBLED_MAX)
         is_undisputed = waiting.is_first and not waiting.rank and not waiting.attempts
-        apart_s = 0.0 if is_undisputed else self._rng.random() * timing.election_jitter_s
-        rank_s = timing.election_rank_s + min(2 * self.slowness_s, timing.campaign_wait_max_s)
-        waiting.due += patience * (apart_s + waiting.rank * rank_s)
+        apart_seconds = (
+            0.0 if is_undisputed else self._rng.random() * timing.election_jitter_seconds
+        )
+        slow_seconds = min(2 * self.slowness_seconds, timing.campaign_wait_max_seconds)
+        rank_seconds = timing.election_rank_seconds + slow_seconds
+        waiting.due += patience * (apart_seconds + waiting.rank * rank_seconds)
         self._push(key, waiting)
 
     def _push(self, key: PartitionKey, waiting: _Waiting) -> None:

@@ -29,7 +29,7 @@ class EndedMove:
     """A sentence, empty if all went well."""
     attempts: int
     """How often writes were held."""
-    catch_up_s: float
+    catch_up_seconds: float
     """From its beginning until they were held for the last time, or to its end if never."""
-    paused_s: float
+    paused_seconds: float
     """For how long in all."""

@@ -87,12 +87,12 @@ class Heartbeats:
             groups=beats,
         )
 
-    def is_to_wait(self, node: NodeId, now: float, at_most_s: float) -> bool:
-        """Whether `node` has enough to read; but it hears something every `at_most_s`."""
+    def is_to_wait(self, node: NodeId, now: float, at_most_seconds: float) -> bool:
+        """Whether `node` has enough to read; but it hears something every `at_most_seconds`."""
         times = self._link(node).times
         return (
             bool(times)
-            and now < times[-1][1] + at_most_s
+            and now < times[-1][1] + at_most_seconds
             and sum(beats for _, _, beats in times) > _BEATS_MAX
         )
 

@@ -29,12 +29,12 @@ _NEVER: Final = float("inf")
 class MoveTiming:
     """How patient a leader is that is to give up the lead. In seconds but for `attempts`."""
 
-    pause_s: float = 0.5
+    pause_seconds: float = 0.5
     """Writes are held for no longer than this in one attempt."""
-    again_s: float = 0.25
+    again_seconds: float = 0.25
     """Between two attempts writes flow for at least so long."""
     attempts: int = 3
-    look_s: float = 0.05
+    look_seconds: float = 0.05
     """A target has caught up if it holds what the leader's log held so long ago."""
 
 
@@ -64,7 +64,7 @@ class _Move:
     """Where the log ended when it was last looked at."""
     paused_at: float = 0.0
     """When writes were held for the last time, or are since; without meaning before the first."""
-    paused_s: float = 0.0
+    paused_seconds: float = 0.0
     why: str = ""
     """What stands in the way, if it goes no further."""
 
@@ -162,7 +162,7 @@ class Moves:
             self._end(move, Ending.FAILED, f"broker {move.target} cannot be reached", now)
         elif move.target not in group.config.voters or group.config.is_joint:
             self._end(move, Ending.FAILED, "the group's voters are being changed", now)
-        elif move.is_paused and now >= move.paused_at + self.timing.pause_s:
+        elif move.is_paused and now >= move.paused_at + self.timing.pause_seconds:
             self._give_up_attempt(move, now)
         elif move.phase is Phase.CATCH_UP:
             self._catch_up(move, group, now)
@@ -175,17 +175,17 @@ class Moves:
         if now < move.not_before or progress is None or progress.match < mark:
             if now >= move.due:
                 move.mark = group.shape.last
-                move.due = min(now + self.timing.look_s, move.deadline)
+                move.due = min(now + self.timing.look_seconds, move.deadline)
             return
         move.phase, move.paused_at, move.mark = Phase.PAUSE, now, None
         move.attempts += 1
-        move.due = min(now + self.timing.pause_s, move.deadline)
+        move.due = min(now + self.timing.pause_seconds, move.deadline)
         move.replica.pause_writes()
 
     def _hand_over_when_quiet(self, move: _Move, now: float) -> None:
         """All that was appended is committed, so it is answered; and the target has it."""
         group = move.replica.group
-        move.due = min(move.paused_at + self.timing.pause_s, move.deadline)
+        move.due = min(move.paused_at + self.timing.pause_seconds, move.deadline)
         progress = _progress(group, move.target)
         if progress is None or group.committed != group.shape.last:
             move.why = "what was appended is not committed yet"
@@ -193,7 +193,7 @@ class Moves:
             move.why = f"broker {move.target} does not hold all yet"
         elif move.replica.is_awaited():
             move.why = "producers wait for more replicas than a majority"
-            move.due = min(now + self.timing.look_s, move.due)
+            move.due = min(now + self.timing.look_seconds, move.due)
         else:
             move.why = f"broker {move.target} was not elected"
             move.phase = Phase.HAND_OVER
@@ -209,7 +209,7 @@ class Moves:
             return
         self._resume(move, now)
         move.phase, move.why = Phase.CATCH_UP, f"broker {move.target} has not caught up"
-        move.not_before = now + self.timing.again_s
+        move.not_before = now + self.timing.again_seconds
         move.due = min(move.not_before, move.deadline)
 
     def _gone(self, move: _Move, now: float) -> None:
@@ -218,7 +218,7 @@ class Moves:
         leader = None if replica.is_leader else replica.leader
         if leader is None and replica.failure is None and not replica.is_leader:
             # The election is on. Those who wait want to know of whom; for a little while.
-            wait_until = (move.paused_at + 2 * self.timing.pause_s) if move.is_paused else now
+            wait_until = (move.paused_at + 2 * self.timing.pause_seconds) if move.is_paused else now
             if now < min(wait_until, move.deadline):
                 move.due = min(wait_until, move.deadline)
                 return
@@ -238,14 +238,14 @@ class Moves:
                 ending=ending,
                 why=why,
                 attempts=move.attempts,
-                catch_up_s=(move.paused_at if move.attempts else now) - move.begun_at,
-                paused_s=move.paused_s,
+                catch_up_seconds=(move.paused_at if move.attempts else now) - move.begun_at,
+                paused_seconds=move.paused_seconds,
             )
         )
 
     def _resume(self, move: _Move, now: float) -> None:
         if move.is_paused:
-            move.paused_s += now - move.paused_at
+            move.paused_seconds += now - move.paused_at
             move.replica.resume_writes()
 
 

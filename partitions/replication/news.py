@@ -30,8 +30,8 @@ _NEVER_YET: Final = float("-inf")
 class News:
     """What this broker has to tell the others of itself and of the groups that it leads.
 
-    News that press go out at the end of a turn, but no more often than every `news_gap_s`: what
-    a thousand elections bring in ten milliseconds is a few frames.
+    News that press go out at the end of a turn, but no more often than every `news_gap_seconds`:
+    what a thousand elections bring in ten milliseconds is a few frames.
     """
 
     def __init__(
@@ -88,7 +88,7 @@ class News:
         if heartbeat.groups:
             self._is_calm = False
         # Not what is overdue: that is for `tick`, which asks why.
-        elif self._is_calm and self._last + self._interval_s / 2 <= now < self._next:
+        elif self._is_calm and self._last + self._interval_seconds / 2 <= now < self._next:
             self._is_answer_due = True
         return self._heartbeats.take_in(source, heartbeat)
 
@@ -112,7 +112,7 @@ class News:
         """Somebody waits to hear what the others have read."""
         self._is_calm = False
 
-    def late_s(self, now: float) -> float:
+    def late_seconds(self, now: float) -> float:
         """By how much the next heartbeat is overdue, if there has been any."""
         return now - self._next if self._last > _NEVER_YET else 0.0
 
@@ -131,7 +131,7 @@ class News:
         # other will never speak again; but all the news again and again would be too much.
         to_all = now >= self._next_to_dead
         if to_all:
-            self._next_to_dead = now + self._timing.failure_timeout_s
+            self._next_to_dead = now + self._timing.failure_timeout_seconds
         for node in self._peers.nodes:
             if to_all or (self._peers.is_alive(node) and not self._is_to_wait(node, now)):
                 self._send(node, now)
@@ -141,7 +141,7 @@ class News:
         """Send what should not wait for the interval."""
         if self._is_answer_due:
             self._send_to_all(now)
-        if not self._is_pressing or now < self._sent + self._timing.news_gap_s:
+        if not self._is_pressing or now < self._sent + self._timing.news_gap_seconds:
             return
         self._is_pressing, self._sent = False, now
         for node in self._peers.nodes:
@@ -155,20 +155,20 @@ class News:
     def next_deadline(self) -> float:
         first = self._next if self._peers.has_any else _NEVER
         if self._is_pressing:
-            first = min(first, self._sent + self._timing.news_gap_s)
+            first = min(first, self._sent + self._timing.news_gap_seconds)
         return first
 
     @property
     def _next(self) -> float:
-        return self._last + self._interval_s
+        return self._last + self._interval_seconds
 
     @property
-    def _interval_s(self) -> float:
+    def _interval_seconds(self) -> float:
         timing = self._timing
-        return timing.calm_heartbeat_s if self._is_calm else timing.heartbeat_s
+        return timing.calm_heartbeat_seconds if self._is_calm else timing.heartbeat_seconds
 
     def _is_to_wait(self, node: NodeId, now: float) -> bool:
-        return self._heartbeats.is_to_wait(node, now, self._timing.failure_timeout_s / 4)
+        return self._heartbeats.is_to_wait(node, now, self._timing.failure_timeout_seconds / 4)
 
     def _send(self, node: NodeId, now: float) -> None:
         version = self._peers.metadata_version

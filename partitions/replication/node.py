@@ -88,12 +88,12 @@ class ReplicationNode(GroupsNode):
     def tick(self, now: float) -> None:
         """Time has passed. To be called when `next_deadline` is reached, at least."""
         self._now = now
-        late_s = self._news.late_s(now)
-        if late_s > 0.0:
+        late_seconds = self._news.late_seconds(now)
+        if late_seconds > 0.0:
             # What the others said in that time may not have been read yet.
-            self.peers.forgive(late_s, now)
-        if late_s > self.timing.failure_timeout_s / 2:
-            self.peers.excuse(now, 2 * self.timing.calm_heartbeat_s)
+            self.peers.forgive(late_seconds, now)
+        if late_seconds > self.timing.failure_timeout_seconds / 2:
+            self.peers.excuse(now, 2 * self.timing.calm_heartbeat_seconds)
         for node in self.peers.silent(now):
             self._lost(node)
         for replica in self._campaigns.take_due(now, self._replicas):

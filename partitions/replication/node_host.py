@@ -30,7 +30,7 @@ class HostingNode(NodeState):
         self._news.told(replica, to)
 
     def paused(self, replica: GroupReplica) -> None:
-        self._paused[replica] = self._now + self.timing.retry_s
+        self._paused[replica] = self._now + self.timing.retry_seconds
 
     def leadership(self, replica: GroupReplica, leadership: Leadership) -> None:
         key, (epoch, leader) = replica.key, (leadership.epoch, leadership.leader)

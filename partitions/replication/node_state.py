@@ -61,7 +61,7 @@ class NodeState:
         self.missed = MissedRecords(self.outbox)
         self.dirty: dict[GroupReplica, None] = {}
         self.held = 0
-        self.peers = PeerTable(node_id, failure_timeout_s=self.timing.failure_timeout_s)
+        self.peers = PeerTable(node_id, failure_timeout_seconds=self.timing.failure_timeout_seconds)
         self._now_ms = now_ms
         self._warnings: list[str] = []
         self._disk_failure: OSError | None = None

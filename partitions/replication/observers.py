@@ -95,7 +95,7 @@ class Observers:
                 out = replica.group.next_pull(parent)
                 self._outbox.send(out.to, GroupMessage(key, out.message))
         if self._pulls and now >= self._next_report:
-            self._next_report = now + self._timing.report_s
+            self._next_report = now + self._timing.report_seconds
             self._report(now)
 
     def next_deadline(self) -> float:

@@ -97,7 +97,7 @@ class Pulls:
         if pulling.is_asked:
             pulling.is_hurried = True
         else:
-            soon = pulling.asked_at + self._timing.pull_gap_s
+            soon = pulling.asked_at + self._timing.pull_gap_seconds
             self._set_due(key, pulling, min(pulling.due, soon))
 
     def answered(
@@ -120,13 +120,13 @@ class Pulls:
             pulling.behind_since = None
         elif pulling.behind_since is None:
             pulling.behind_since = now
-        elif now - pulling.behind_since >= timing.pull_timeout_s:
+        elif now - pulling.behind_since >= timing.pull_timeout_seconds:
             self._shun(pulling, now)
         if is_more or is_behind or pulling.is_hurried:
             # Small answers one after another would be most of the work on both sides.
-            due = max(now, pulling.asked_at + timing.pull_gap_s)
+            due = max(now, pulling.asked_at + timing.pull_gap_seconds)
         else:
-            due = now + (timing.pull_idle_s if pulling.is_told else timing.pull_s)
+            due = now + (timing.pull_idle_seconds if pulling.is_told else timing.pull_seconds)
         self._set_due(key, pulling, due)
 
     def lost(self, parent: NodeId, now: float) -> None:
@@ -149,13 +149,13 @@ class Pulls:
             parent = self._parent_of(pulling, now)
             if parent is None:
                 pulling.is_asked = False
-                self._set_due(key, pulling, now + self._timing.pull_s)
+                self._set_due(key, pulling, now + self._timing.pull_seconds)
                 continue
             if parent != pulling.parent:
                 pulling.behind_since = None
             pulling.parent, pulling.is_asked, pulling.is_hurried = parent, True, False
             pulling.asked_at = now
-            self._set_due(key, pulling, now + self._timing.pull_timeout_s)
+            self._set_due(key, pulling, now + self._timing.pull_timeout_seconds)
             taken.append((key, parent))
         return taken
 
@@ -175,7 +175,7 @@ class Pulls:
 
     def _shun(self, pulling: _Pulling, now: float) -> None:
         if pulling.parent is not None:
-            pulling.shunned[pulling.parent] = now + self._timing.pull_shun_s
+            pulling.shunned[pulling.parent] = now + self._timing.pull_shun_seconds
         pulling.behind_since = None
 
     def _parent_of(self, pulling: _Pulling, now: float) -> NodeId | None:

@@ -39,7 +39,7 @@ class _Peer:
     """When the newest of the heartbeats that it has confirmed was sent to it."""
     read: float = _NEVER
     """The same, but never moved by an excuse: all that was sent to it before, it has read."""
-    delay_s: float = 0.0
+    delay_seconds: float = 0.0
     """How long confirmations have taken lately."""
     lost: float = _NEVER
     """When it was last taken for dead: what it confirms of before says nothing."""
@@ -52,9 +52,9 @@ class PeerTable:
     """All other brokers that were named or heard of. What changes is returned, for the caller
     to act on."""
 
-    def __init__(self, node_id: NodeId, *, failure_timeout_s: float) -> None:
+    def __init__(self, node_id: NodeId, *, failure_timeout_seconds: float) -> None:
         self._node_id = node_id
-        self._failure_timeout_s = failure_timeout_s
+        self._failure_timeout_seconds = failure_timeout_seconds
         self._peers: dict[NodeId, _Peer] = {}
         self.metadata_version = -1
         """Up to which this broker has applied the cluster's metadata: the others are told."""
@@ -109,12 +109,14 @@ class PeerTable:
         peer = self._peers.get(node)
         if peer is None:
             return node == self._node_id
-        return peer.read > since + peer.delay_s
+        return peer.read > since + peer.delay_seconds
 
     @property
-    def delay_s(self) -> float:
+    def delay_seconds(self) -> float:
         """How long the slowest of the living has taken lately to confirm what it was sent."""
-        return max((each.delay_s for each in self._peers.values() if each.is_alive), default=0.0)
+        return max(
+            (each.delay_seconds for each in self._peers.values() if each.is_alive), default=0.0
+        )
 
     def set_nodes(self, nodes: Iterable[NodeId]) -> list[NodeId]:
         """Make these the other brokers; those that are none any more, of the ones known."""
@@ -141,18 +143,18 @@ class PeerTable:
         is_new = sent > peer.read
         if is_new:
             peer.read = sent
-            peer.delay_s = max(now - sent, _REMEMBERED * peer.delay_s)
+            peer.delay_seconds = max(now - sent, _REMEMBERED * peer.delay_seconds)
         if sent >= peer.lost:
             peer.confirmed = max(peer.confirmed, now if is_new else sent)
         return not peer.is_alive and self._comes_alive(peer, now)
 
     def _comes_alive(self, peer: _Peer, now: float) -> bool:
-        peer.is_alive = min(peer.heard, peer.confirmed) > now - self._timeout_s(peer)
+        peer.is_alive = min(peer.heard, peer.confirmed) > now - self._timeout_seconds(peer)
         return peer.is_alive
 
-    def _timeout_s(self, peer: _Peer) -> float:
-        least = self._failure_timeout_s
-        return min(max(least, _PATIENCE * peer.delay_s), _STRETCH_MAX * least)
+    def _timeout_seconds(self, peer: _Peer) -> float:
+        least = self._failure_timeout_seconds
+        return min(max(least, _PATIENCE * peer.delay_seconds), _STRETCH_MAX * least)
 
     def is_outdated(self, node: NodeId, incarnation: int) -> bool:
         """Whether a process of `node` that started later has been heard."""
@@ -179,21 +181,22 @@ class PeerTable:
         return [
             node
             for node, peer in self._peers.items()
-            if peer.is_alive and min(peer.heard, peer.confirmed) <= now - self._timeout_s(peer)
+            if peer.is_alive
+            and min(peer.heard, peer.confirmed) <= now - self._timeout_seconds(peer)
         ]
 
-    def forgive(self, late_s: float, now: float) -> None:
+    def forgive(self, late_seconds: float, now: float) -> None:
         """This process had no time for so long: it does not count as the others' silence."""
         for peer in self._peers.values():
             if peer.is_alive:
-                peer.heard = min(peer.heard + late_s, now)
-                peer.confirmed = min(peer.confirmed + late_s, now)
+                peer.heard = min(peer.heard + late_seconds, now)
+                peer.confirmed = min(peer.confirmed + late_seconds, now)
 
-    def excuse(self, now: float, grace_s: float) -> None:
+    def excuse(self, now: float, grace_seconds: float) -> None:
         """This process stood still itself: give those that seem silent time to be heard."""
         for peer in self._peers.values():
             if peer.is_alive:
-                least = now - self._timeout_s(peer) + grace_s
+                least = now - self._timeout_seconds(peer) + grace_seconds
                 peer.heard = max(peer.heard, least)
                 peer.confirmed = max(peer.confirmed, least)
 
@@ -202,5 +205,5 @@ class PeerTable:
         first = float("inf")
         for peer in self._peers.values():
             if peer.is_alive:
-                first = min(first, min(peer.heard, peer.confirmed) + self._timeout_s(peer))
+                first = min(first, min(peer.heard, peer.confirmed) + self._timeout_seconds(peer))
         return first

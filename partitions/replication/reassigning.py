@@ -190,7 +190,7 @@ class Reassignments:
         """Each that is being copied gets its part of what this broker may send by now."""
         copies = [Copy(replica.key, learner) for replica, learner in copying]
         shares = self._limits.shares(
-            copies, limits, elapsed=elapsed, elapsed_max=self._timing.refill_max_s
+            copies, limits, elapsed=elapsed, elapsed_max=self._timing.refill_max_seconds
         )
         for (replica, learner), share in zip(copying, shares, strict=True):
             more = None if share == UNLIMITED else int(share)

@@ -203,7 +203,7 @@ class Reassignment:
         """One that takes nothing in does not keep others from their turn. What it is sent again
         meanwhile changes nothing about that."""
         heard, seen = (each.node, each.answers), (each.node, each.answers, each.bytes_sent)
-        is_silent = now - self._seen_at >= self._timing.silence_s
+        is_silent = now - self._seen_at >= self._timing.silence_seconds
         if self._seen is None or heard != self._seen[:2] or (seen != self._seen and not is_silent):
             self._seen, self._seen_at = seen, now
         elif is_silent:
@@ -233,7 +233,9 @@ class Reassignment:
         self.stage = Stage.LEAD
         alive = [node for node in heirs if replica.group.peers.is_alive(node)]
         try:
-            self._node.move_leader(replica.key, (alive or heirs)[0], now + self._timing.lead_s)
+            self._node.move_leader(
+                replica.key, (alive or heirs)[0], now + self._timing.lead_seconds
+            )
         except RequestError as error:
             self.why = error.message or str(error)
         self._try_later(now)
@@ -246,7 +248,7 @@ class Reassignment:
         if is_elsewhere or (has_changed and replica.is_serving):
             self._failures, self._not_before = 0, 0.0
             self.release(now)
-        elif now >= self._held_at + self._timing.pause_s:
+        elif now >= self._held_at + self._timing.pause_seconds:
             self.release(now)
             self._try_later(now)
         elif replica.is_serving and not config.is_joint:
@@ -265,7 +267,9 @@ class Reassignment:
 
     def _try_later(self, now: float) -> None:
         timing = self._timing
-        self._not_before = now + min(timing.again_s * 2**self._failures, timing.again_max_s)
+        self._not_before = now + min(
+            timing.again_seconds * 2**self._failures, timing.again_max_seconds
+        )
         self._failures += 1
 
     def release(self, now: float) -> None:

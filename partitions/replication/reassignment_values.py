@@ -23,20 +23,20 @@ class ReplicaWish(NamedTuple):
 class ReassignmentTiming:
     """In seconds but for the last ones."""
 
-    pause_s: float = 0.5
+    pause_seconds: float = 0.5
     """Writes are held for no longer than this while the voters change."""
-    again_s: float = 1.0
-    """After an attempt that came to nothing, at first; then doubled, up to `again_max_s`."""
-    again_max_s: float = 8.0
-    lead_s: float = 10.0
+    again_seconds: float = 1.0
+    """After an attempt that came to nothing, at first; then doubled, up to `again_max_seconds`."""
+    again_max_seconds: float = 8.0
+    lead_seconds: float = 10.0
     """How long the leader may take that is to hand over."""
-    refill_max_s: float = 0.1
+    refill_max_seconds: float = 0.1
     """A process that stood still has not saved up more allowance than for so long."""
     copies_max: int = 4
     """Groups of one leader that are worked on at a time."""
     waiting_looked_at_max: int = 100
     """Groups at a look that wait for their turn, or in whose way something stands."""
-    silence_s: float = 5.0
+    silence_seconds: float = 5.0
     near_bytes: int = 1 << 20
     """A learner that lacks no more is let keep up with what is written, without a limit."""
 

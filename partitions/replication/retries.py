@@ -20,7 +20,7 @@ from tidemark.protocol.values import dataclass
 
 @dataclass(slots=True)
 class _Watch:
-    wait_s: float
+    wait_seconds: float
     since: float
     """When it last moved, or was begun again: most of what is in flight was sent by then."""
     progress: dict[NodeId, int]
@@ -43,19 +43,19 @@ class Retries:
     def watch(self, replica: GroupReplica, now: float) -> None:
         """Something of the group is in flight."""
         if replica not in self._watched:
-            self._watch(replica, now, self._timing.retry_s)
+            self._watch(replica, now, self._timing.retry_seconds)
 
-    def _watch(self, replica: GroupReplica, now: float, wait_s: float) -> None:
+    def _watch(self, replica: GroupReplica, now: float, wait_seconds: float) -> None:
         group = replica.group
-        watch = _Watch(wait_s, now, progress_of(group), group.successor)
+        watch = _Watch(wait_seconds, now, progress_of(group), group.successor)
         self._watched[replica] = watch
-        heappush(self._heap, (now + wait_s, next(self._numbers), replica))
+        heappush(self._heap, (now + wait_seconds, next(self._numbers), replica))
 
     def watch_later(self, replica: GroupReplica, now: float) -> None:
         """Something of the group is to be sent to a replica that says when it is there; should
         that be lost, it is sent after the longest wait."""
         if replica not in self._watched:
-            self._watch(replica, now, self._timing.retry_max_s)
+            self._watch(replica, now, self._timing.retry_max_seconds)
 
     def next_deadline(self) -> float:
         return self._heap[0][0] if self._heap else float("inf")
@@ -67,7 +67,7 @@ class Retries:
             watch = self._watched[replica]
             if needs_watch(replica):
                 self._look(replica, watch, now)
-                heappush(self._heap, (now + watch.wait_s, next(self._numbers), replica))
+                heappush(self._heap, (now + watch.wait_seconds, next(self._numbers), replica))
             else:
                 del self._watched[replica]
         if not self._watched:
@@ -87,8 +87,8 @@ class Retries:
             replica.tell(Group.abort_hand_over)
         watch.successor = successor
         replica.tell(Group.check_quorum)
-        longer = min(2 * watch.wait_s, self._timing.retry_max_s)
-        watch.wait_s = longer if is_stuck else self._timing.retry_s
+        longer = min(2 * watch.wait_seconds, self._timing.retry_max_seconds)
+        watch.wait_seconds = longer if is_stuck else self._timing.retry_seconds
         if is_stuck or progress != watch.progress:
             watch.since = now
         watch.progress = progress

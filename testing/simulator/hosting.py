@@ -56,7 +56,7 @@ class Hosting:
         self.reassignments = Reassignments(
             process.node,
             bytes_per_second=broker.copy_bytes,
-            timing=ReassignmentTiming(near_bytes=knobs.near_bytes, silence_s=2.0),
+            timing=ReassignmentTiming(near_bytes=knobs.near_bytes, silence_seconds=2.0),
         )
 
     def start(self) -> None:

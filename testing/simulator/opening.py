@@ -42,13 +42,13 @@ class Opened(NamedTuple):
 
 def timing_of(knobs: Knobs) -> Timing:
     return Timing(
-        heartbeat_s=knobs.heartbeat,
-        failure_timeout_s=knobs.failure_timeout,
-        election_jitter_s=knobs.election_jitter,
-        election_rank_s=knobs.election_rank,
+        heartbeat_seconds=knobs.heartbeat,
+        failure_timeout_seconds=knobs.failure_timeout,
+        election_jitter_seconds=knobs.election_jitter,
+        election_rank_seconds=knobs.election_rank,
         campaigns_at_once=knobs.campaigns_at_once,
-        campaign_timeout_s=knobs.campaign_timeout,
-        retry_s=knobs.retry,
+        campaign_timeout_seconds=knobs.campaign_timeout,
+        retry_seconds=knobs.retry,
     )
 
 

@@ -115,7 +115,7 @@ async def test_a_chain_of_observers_serves_readers_whatever_becomes_of_the_other
             return found[0], found[1]
 
         # On a busy machine one of them may not have answered soon enough at the start, and is asked
-        # again half a minute later (`Timing.pull_shun_s`).
+        # again half a minute later (`Timing.pull_shun_seconds`).
         await cluster.wait_for(
             lambda: parents() == (2, 4), "the chain 2 <- 4 <- 5 is there", timeout_seconds=45
         )

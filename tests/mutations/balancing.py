@@ -153,7 +153,7 @@ MUTATIONS = (
     _rule(
         "a trickle is no traffic",
         "board.py",
-        old="        whole = max(whole, self.settings.quiet_bytes_per_s)\n",
+        old="        whole = max(whole, self.settings.quiet_bytes_per_second)\n",
         new="        whole = max(whole, 1e-9)\n",
         killed_by="test_leaders.py::test_a_trickle_moves_nobody",
     ),

@@ -43,7 +43,7 @@ MUTATIONS = (
     Mutation(
         name="writes are not held for longer than the pause may last",
         file="partitions/replication/moves.py",
-        old="elif move.is_paused and now >= move.paused_at + self.timing.pause_s:",
+        old="elif move.is_paused and now >= move.paused_at + self.timing.pause_seconds:",
         new="elif False:",
         killed_by=f"{_MOVES}test_writes_flow_between_two_attempts",
     ),
@@ -64,8 +64,8 @@ MUTATIONS = (
     Mutation(
         name="who has voted in an epoch that nobody leads yet leaves it to the candidate",
         file="partitions/replication/campaigns.py",
-        old="after_s=self._wait_for_votes_s(replica),",
-        new="after_s=0.0,",
+        old="after_seconds=self._wait_for_votes_seconds(replica),",
+        new="after_seconds=0.0,",
         killed_by=f"{_MOVES}test_an_election_that_takes_its_time_is_left_to_the_one_whom_it_is_for",
     ),
     Mutation(

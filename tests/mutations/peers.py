@@ -24,8 +24,8 @@ MUTATIONS = (
     _rule(
         "a broker that hears nothing is not alive",
         "peer_table.py",
-        old="            if peer.is_alive and min(peer.heard, peer.confirmed) <= now",
-        new="            if peer.is_alive and peer.heard <= now",
+        old="            and min(peer.heard, peer.confirmed) <= now",
+        new="            and peer.heard <= now",
         killed_by="test_peer_table.py::test_a_peer_that_hears_nothing_is_dead_however_much_it_speaks",
     ),
     _rule(
@@ -146,15 +146,15 @@ MUTATIONS = (
     _rule(
         "a voter waits for one before it no longer than a candidate for its next turn",
         "elections.py",
-        old="min(2 * self.slowness_s, timing.campaign_wait_max_s)",
-        new="2 * self.slowness_s",
+        old="min(2 * self.slowness_seconds, timing.campaign_wait_max_seconds)",
+        new="2 * self.slowness_seconds",
         killed_by="test_elections.py::"
         "test_no_voter_waits_longer_for_one_before_it_than_a_candidate_for_its_next_turn",
     ),
     _rule(
         "where confirmations take long, voters stand further apart",
         "elections.py",
-        old="min(2 * self.slowness_s, timing.campaign_wait_max_s)",
+        old="min(2 * self.slowness_seconds, timing.campaign_wait_max_seconds)",
         new="0.0",
         killed_by="test_elections.py::"
         "test_where_confirmations_take_long_voters_stand_further_apart",
@@ -169,7 +169,8 @@ MUTATIONS = (
     _rule(
         "where confirmations are late every time, the failure timeout is longer",
         "peer_table.py",
-        old="        return min(max(least, _PATIENCE * peer.delay_s), _STRETCH_MAX * least)\n",
+        old="        return min(max(least, _PATIENCE * peer.delay_seconds), "
+        "_STRETCH_MAX * least)\n",
         new="        return least\n",
         killed_by="test_peer_table.py::"
         "test_where_confirmations_are_late_every_time_the_timeout_is_longer_for_a_while",
@@ -224,7 +225,7 @@ MUTATIONS = (
     _rule(
         "what a replica that has just been started lacks is sent some time, whatever is lost",
         "retries.py",
-        old="            self._watch(replica, now, self._timing.retry_max_s)\n",
+        old="            self._watch(replica, now, self._timing.retry_max_seconds)\n",
         new="            self._watch(replica, now, 1e9)\n",
         killed_by="test_starting.py::"
         "test_where_its_word_is_lost_it_is_sent_what_it_lacks_after_the_longest_wait",
@@ -256,7 +257,7 @@ MUTATIONS = (
     _rule(
         "time that a broker did not get is not the others' silence",
         "node.py",
-        old="            self.peers.forgive(late_s, now)\n",
+        old="            self.peers.forgive(late_seconds, now)\n",
         new="            pass\n",
         killed_by="test_starved.py::test_who_gets_little_of_a_processor_deposes_nobody",
     ),

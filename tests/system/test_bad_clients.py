@@ -205,12 +205,12 @@ def test_a_broker_without_descriptors_serves_who_is_there(tmp_path: Path) -> Non
         assert "Too many open files" in broker.log
 
 
-@pytest.mark.parametrize("after_s", [0.0, 1.4])  # before it begins with the rest, and amid it
+@pytest.mark.parametrize("after_seconds", [0.0, 1.4])  # before it begins with the rest, and amid it
 def test_a_broker_that_has_just_started_waits_for_descriptors_to_read_the_rest_with(
-    tmp_path: Path, after_s: float
+    tmp_path: Path, after_seconds: float
 ) -> None:
     with open_broker_process(tmp_path / "data") as broker:
-        time.sleep(after_s)
+        time.sleep(after_seconds)
         limits = resource.prlimit(broker.pid, resource.RLIMIT_NOFILE)
         resource.prlimit(broker.pid, resource.RLIMIT_NOFILE, (0, limits[1]))
         give_up = time.monotonic() + 30

@@ -40,8 +40,8 @@ class GroupLoad(Struct):
     partition: int = wire(INT32, "The partition.")
     epoch: int = wire(INT32, "The epoch in which it is led.")
     size_bytes: int = wire(INT64, "The size of its log.")
-    bytes_in_per_s: int = wire(INT64, "Bytes a second that producers write, smoothed.")
-    bytes_out_per_s: int = wire(INT64, "Bytes a second that clients read, smoothed.")
+    bytes_in_per_second: int = wire(INT64, "Bytes a second that producers write, smoothed.")
+    bytes_out_per_second: int = wire(INT64, "Bytes a second that clients read, smoothed.")
     is_changing: bool = wire(BOOL, "Whether its voters are being changed.")
     voters: Sequence[VoterLag] = wire(array(VoterLag), "The voters, the leader too.")
     learners: Sequence[int] = wire(

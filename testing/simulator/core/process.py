@@ -60,7 +60,7 @@ class CoreProcess:
     two like a `PeerTable`, too."""
 
     priority = Priority.REST
-    delay_s = 0.0
+    delay_seconds = 0.0
     """Others confirm at once what they are sent."""
 
     def __init__(self, broker: CoreBroker) -> None:

@@ -37,13 +37,13 @@ async def test_leaders_leave_a_disk_that_stays_full_and_return_long_after_there_
 async def test_a_disk_that_is_full_again_and_again_moves_nobody_or_each_leader_once(
     autojump_clock: MockClock,
 ) -> None:
-    for full_s, moved in ((4, 0), (20, 4)):
+    for full_seconds, moved in ((4, 0), (20, 4)):
         async with open_world(*EVERYWHERE) as world:
             await world.add_topic("t", SPREAD)
             async with balancing(world):
                 for _ in range(20):
                     world.fill_disk(3)
-                    await trio.sleep(full_s)
+                    await trio.sleep(full_seconds)
                     world.fill_disk(3, is_full=False)
                     await trio.sleep(60)
             assert len(world.moved) == moved

@@ -143,7 +143,7 @@ async def test_a_leader_that_has_just_begun_to_measure_carries_what_the_one_befo
 
         async def rate() -> float:
             (group,) = (await world.gathering.gather()).groups
-            return group.bytes_in_per_s
+            return group.bytes_in_per_second
 
         world.tell(key, VOTERS, rate=5_000_000)
         assert await rate() == 5_000_000

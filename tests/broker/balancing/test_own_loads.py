@@ -58,7 +58,9 @@ async def test_a_partition_with_traffic_is_measured_every_few_looks_and_some_at_
                 loads.append(own.look(replica, alive, float(second)))
             measured.append(sum(a is not b for a, b in zip(before, loads, strict=False)))
         assert measured[1:] == [8] + 12 * [2]
-        assert {load.bytes_out_per_s for load in loads if isinstance(load, GroupLoad)} == {1_000}
+        assert {load.bytes_out_per_second for load in loads if isinstance(load, GroupLoad)} == {
+            1_000
+        }
         # Whoever comes or goes is seen at once: who is not alive has no known lag.
         with_another = frozenset({NodeId(1), NodeId(2)})
         again = [own.look(replica, with_another, 13.0) for replica in topic.replicas]

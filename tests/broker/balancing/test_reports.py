@@ -40,8 +40,8 @@ def load(partition: int = 0, *, epoch: int = 3, size: int = 0, taken: int = 0) -
         partition=partition,
         epoch=epoch,
         size_bytes=size,
-        bytes_in_per_s=taken,
-        bytes_out_per_s=0,
+        bytes_in_per_second=taken,
+        bytes_out_per_second=0,
         is_changing=False,
         voters=(VoterLag(node_id=1, lag=0), VoterLag(node_id=2, lag=0)),
         learners=(),
@@ -260,10 +260,10 @@ def test_what_was_told_or_forgotten_is_news_once() -> None:
 
 def test_a_steady_rate_is_that_rate_from_the_second_sample_on() -> None:
     rate = Smoothed(1000, 0.0)
-    assert rate.per_s == 0
+    assert rate.per_second == 0
     for second in range(1, 50):
         rate.sample(1000 + 70 * second, float(second))
-        assert rate.per_s == pytest.approx(70)
+        assert rate.per_second == pytest.approx(70)
 
 
 def test_a_burst_fades_and_a_counter_that_goes_back_stands_still() -> None:
@@ -271,9 +271,9 @@ def test_a_burst_fades_and_a_counter_that_goes_back_stands_still() -> None:
     for second in range(1, 101):
         rate.sample(0, float(second))
     rate.sample(30_000, 101.0)
-    assert 500 < rate.per_s < 1500
+    assert 500 < rate.per_second < 1500
     rate.sample(0, 101.0 + 3 * SMOOTH_SECONDS)
-    assert 0 < rate.per_s < 100
+    assert 0 < rate.per_second < 100
 
 
 # What has happened

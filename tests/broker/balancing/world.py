@@ -133,7 +133,7 @@ class World:
             self.history,
             rules,
             is_enabled=is_enabled,
-            interval_s=5.0,
+            interval_seconds=5.0,
             clock=FixedClock(),
             metrics=self.metrics,
             hand_over_metadata=self.handed_metadata_to.append,
@@ -158,7 +158,7 @@ class World:
 
     # Making it
 
-    async def add_broker(self, number: int, *, up_s: float = 1_000.0) -> None:
+    async def add_broker(self, number: int, *, up_seconds: float = 1_000.0) -> None:
         await self.cluster.propose(
             lambda state: RegisterBroker(
                 at_version=state.version,
@@ -170,7 +170,7 @@ class World:
                 rack=None,
             )
         )
-        self.set_alive(number, True, at_ms=now() - int(up_s * 1000))
+        self.set_alive(number, True, at_ms=now() - int(up_seconds * 1000))
         self.fill_disk(number, is_full=False)
 
     def set_alive(self, number: int, is_alive: bool, *, at_ms: int | None = None) -> None:
@@ -226,8 +226,8 @@ class World:
             partition=key.partition,
             epoch=epoch,
             size_bytes=size,
-            bytes_in_per_s=rate,
-            bytes_out_per_s=0,
+            bytes_in_per_second=rate,
+            bytes_out_per_second=0,
             is_changing=False,
             voters=tuple(
                 VoterLag(node_id=each, lag=0 if each in self.liveness.alive else -1)

@@ -130,8 +130,8 @@ async def test_when_a_log_was_last_compacted_is_known_after_a_restart(tmp_path: 
     assert after.runs.value == 0
     assert found is not None
     assert found.cleaned_ms is not None
-    assert abs(found.cleaned_ms - before.last_run_s * 1000) < 1000
-    assert abs(after.last_run_s - before.last_run_s) < 1
+    assert abs(found.cleaned_ms - before.last_run_seconds * 1000) < 1000
+    assert abs(after.last_run_seconds - before.last_run_seconds) < 1
 
 
 async def test_operators_see_which_batches_compaction_cannot_read(

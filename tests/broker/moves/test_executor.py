@@ -101,8 +101,8 @@ class Broker:
             ending=ending,
             why=why,
             attempts=1,
-            catch_up_s=0.25,
-            paused_s=0.0125,
+            catch_up_seconds=0.25,
+            paused_seconds=0.0125,
         )
         self.executor.ended([ended])
 

@@ -66,7 +66,7 @@ def group(
         voters=votes,
         lags={NodeId(node): lag for node, lag in behind.items()},
         learners=tuple(NodeId(node) for node in learners),
-        bytes_in_per_s=rate,
+        bytes_in_per_second=rate,
         size_bytes=size,
         moved_ms=None if moved_ago_ms is None else NOW_MS - moved_ago_ms,
         moving_to=None if moving_to is None else NodeId(moving_to),
@@ -127,8 +127,8 @@ def naive_objective(of: Snapshot, settings: Settings) -> tuple[int, float]:
         if each.leader is not None or each.moving_to is not None
     }
     counted = [g for g in of.groups if at.get(g.partition) in taking | emptied]
-    whole = max(sum(g.bytes_per_s for g in counted), settings.quiet_bytes_per_s)
-    shares = {g.partition: g.bytes_per_s / whole for g in counted}
+    whole = max(sum(g.bytes_per_second for g in counted), settings.quiet_bytes_per_second)
+    shares = {g.partition: g.bytes_per_second / whole for g in counted}
 
     def squares(groups: Sequence[Group], of_one: Mapping[TopicPartition, float]) -> float:
         mean = sum(of_one[g.partition] for g in groups) / len(taking) if taking else 0

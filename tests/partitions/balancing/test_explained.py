@@ -53,7 +53,7 @@ def test_tables_without_rows_are_left_out() -> None:
     ("wrong", "sentence"),
     [
         ({"hysteresis": 1.0}, "hysteresis is 1.0: it is a fraction"),
-        ({"quiet_bytes_per_s": 0.0}, "quiet_bytes_per_s is 0.0: it must be above 0"),
+        ({"quiet_bytes_per_second": 0.0}, "quiet_bytes_per_second is 0.0: it must be above 0"),
         ({"cool_down_ms": -1}, "cool_down_ms is -1: it cannot be negative"),
         ({"moves_in_flight_max": 1}, "moves_in_flight_max is 1: two leaders may have to"),
         ({"broker_moves_in_flight_max": 0}, "broker_moves_in_flight_max is 0: two leaders"),

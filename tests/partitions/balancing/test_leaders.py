@@ -169,7 +169,7 @@ def test_a_trickle_moves_nobody() -> None:
     ]
     quiet = replace(ALL_THE_WAY, weights=Weights(preferred=0.001))
     assert not planned(brokers(2), groups, quiet).moves
-    loud = replace(quiet, quiet_bytes_per_s=1.0)
+    loud = replace(quiet, quiet_bytes_per_second=1.0)
     assert planned(brokers(2), groups, loud).moves
 
 
@@ -288,7 +288,7 @@ def test_ten_thousand_groups_are_planned_for_in_a_moment() -> None:
 
 
 def test_a_counter_that_went_backwards_is_no_traffic() -> None:
-    assert group("t-0", (1,), rate=-5.0).bytes_per_s == 0
+    assert group("t-0", (1,), rate=-5.0).bytes_per_second == 0
 
 
 def test_the_order_of_groups_and_brokers_means_nothing() -> None:

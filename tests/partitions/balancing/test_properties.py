@@ -220,7 +220,9 @@ def test_rates_wrong_within_the_hysteresis_never_make_it_worse_and_it_comes_to_r
     objective, quiet = naive_objective(cluster, settings), 0
     for _ in range(200):
         measured = [
-            each._replace(bytes_in_per_s=each.bytes_in_per_s * (1 + lots.uniform(-error, error)))
+            each._replace(
+                bytes_in_per_second=each.bytes_in_per_second * (1 + lots.uniform(-error, error))
+            )
             for each in cluster.groups
         ]
         made = plan(replace(cluster, groups=measured), settings, lots)

@@ -197,7 +197,7 @@ class Cluster:
     def __init__(self, count: int, *, timing: Timing | None = None, has_lane: bool = True) -> None:
         self.now = 1.0
         self.has_lane = has_lane
-        self.timing = timing or Timing(failure_timeout_s=0.8)
+        self.timing = timing or Timing(failure_timeout_seconds=0.8)
         self.brokers: dict[NodeId, Broker] = {}
         self.pool: list[tuple[NodeId, NodeId, PeerMessage]] = []
         self.cut: set[tuple[int, int]] = set()

@@ -11,7 +11,10 @@ from tidemark.partitions.replication.timing import Timing
 from tidemark.partitions.storage.state_db import PartitionKey
 
 TIMING = Timing(
-    election_jitter_s=0.1, election_rank_s=1.0, campaigns_at_once=2, campaign_timeout_s=5.0
+    election_jitter_seconds=0.1,
+    election_rank_seconds=1.0,
+    campaigns_at_once=2,
+    campaign_timeout_seconds=5.0,
 )
 KEYS = [PartitionKey(UUID(int=n), 0) for n in range(6)]
 
@@ -35,26 +38,26 @@ def test_a_group_waits_for_its_jitter_and_for_each_voter_before_it() -> None:
     assert elections.take_due(11.1) == [KEYS[1]]
 
 
-@pytest.mark.parametrize("slowness_s", [0.5, 2.0, 4.0])
-def test_where_confirmations_take_long_voters_stand_further_apart(slowness_s: float) -> None:
+@pytest.mark.parametrize("slowness_seconds", [0.5, 2.0, 4.0])
+def test_where_confirmations_take_long_voters_stand_further_apart(slowness_seconds: float) -> None:
     elections = queue()
-    elections.slowness_s = slowness_s
+    elections.slowness_seconds = slowness_seconds
     add(elections, 0, rank=2)
-    assert 0 <= elections.next_deadline() - (10.0 + 2 * (1.0 + 2 * slowness_s)) <= 0.1
+    assert 0 <= elections.next_deadline() - (10.0 + 2 * (1.0 + 2 * slowness_seconds)) <= 0.1
 
 
 def test_no_voter_waits_longer_for_one_before_it_than_a_candidate_for_its_next_turn() -> None:
     """Who has just confirmed what was sent an hour ago is slow by an hour."""
     elections = queue()
-    elections.slowness_s = 3600.0
+    elections.slowness_seconds = 3600.0
     add(elections, 0, rank=2)
-    assert elections.next_deadline() <= 10.1 + 2 * (1.0 + TIMING.campaign_wait_max_s)
+    assert elections.next_deadline() <= 10.1 + 2 * (1.0 + TIMING.campaign_wait_max_seconds)
 
 
 def test_and_it_does_not_stand_before_the_voters_have_read_what_they_were_sent() -> None:
     """However soon its turn has come: answers to the one before it may be on their way."""
     elections = queue()
-    elections.slowness_s = 3600.0
+    elections.slowness_seconds = 3600.0
     add(elections, 0, rank=1)
     assert elections.take_due(30.0, lambda key, since: False) == []
     assert elections.take_due(31.0) == [KEYS[0]]
@@ -205,12 +208,12 @@ def in_vain(elections: ElectionQueue, until: float) -> float:
 def test_a_leader_that_does_not_last_does_not_bring_candidates_together_again() -> None:
     """What kept them apart is kept: else two that depose each other would go on for ever."""
     waits = []
-    for calm_s in (1.0, 10.0):
+    for calm_seconds in (1.0, 10.0):
         elections = queue()
         add(elections, 0, rank=1)
         now = in_vain(elections, 200.0)
         elections.remove(KEYS[0], now)
-        now += calm_s
+        now += calm_seconds
         elections.add(KEYS[0], now, priority=Priority.REST, rank=1)
         waited = 0.0
         while not elections.take_due(now + waited):

@@ -69,12 +69,12 @@ def test_a_peer_with_much_to_read_hears_less_often() -> None:
     for n in range(600):
         beats.add_news(PartitionKey(UUID(int=n), 0), [B])
     beats.make(B, 1.0)
-    assert not beats.is_to_wait(B, 1.0, at_most_s=0.5)
+    assert not beats.is_to_wait(B, 1.0, at_most_seconds=0.5)
     beats.make(B, 1.1)
-    assert beats.is_to_wait(B, 1.2, at_most_s=0.5)
-    assert not beats.is_to_wait(B, 1.6, at_most_s=0.5)
+    assert beats.is_to_wait(B, 1.2, at_most_seconds=0.5)
+    assert not beats.is_to_wait(B, 1.6, at_most_seconds=0.5)
     beats.take_in(B, answer(1, acknowledges=1))
-    assert not beats.is_to_wait(B, 1.2, at_most_s=0.5)
+    assert not beats.is_to_wait(B, 1.2, at_most_seconds=0.5)
 
 
 def test_each_side_confirms_what_it_took_in() -> None:

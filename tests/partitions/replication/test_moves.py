@@ -82,7 +82,7 @@ def test_the_target_leads_and_nothing_of_what_was_written_is_lost() -> None:
     assert cluster[3].committed_values() == ["a", "b"]
     outcome = cluster.outcome()
     assert (outcome.ending, outcome.attempts) == (Ending.DONE, 1)
-    assert outcome.paused_s < 0.05
+    assert outcome.paused_seconds < 0.05
     assert cluster[3].append("c")
     cluster.run(0.2)
     assert cluster[1].committed_values() == ["a", "b", "c"]
@@ -161,7 +161,9 @@ def test_writes_are_held_while_the_move_pauses_and_taken_again_when_it_fails() -
     outcome = cluster.outcome()
     assert outcome.ending is Ending.FAILED
     assert outcome.why == "not by its deadline: broker 3 has not caught up"
-    assert 0.5 <= outcome.paused_s < 0.55, "it is not tried again before the target has caught up"
+    assert 0.5 <= outcome.paused_seconds < 0.55, (
+        "it is not tried again before the target has caught up"
+    )
     assert cluster[1].append("c")
     cluster[3].is_disk_slow = False
     cluster.run(1)
@@ -221,7 +223,7 @@ def test_a_change_of_voters_is_not_given_up_while_slow_disks_store_the_votes() -
     """Its leader stands again for that, and each attempt after it would be as short."""
     cluster = MovingCluster()
     voters = NodeId(1), NodeId(2)
-    timeout = Timing().campaign_timeout_s
+    timeout = Timing().campaign_timeout_seconds
     cluster.lost = (VoteResponse,)
     cluster[1].replica().tell(lambda group: group.change_config(voters))
     cluster.run(1.3 * timeout)
@@ -294,7 +296,7 @@ def test_a_move_ends_by_its_deadline() -> None:
     outcome = cluster.outcome()
     assert outcome.ending is Ending.FAILED
     assert outcome.why.startswith("not by its deadline")
-    assert outcome.paused_s == 0, "a target that is behind holds nobody up"
+    assert outcome.paused_seconds == 0, "a target that is behind holds nobody up"
 
 
 def test_a_move_that_cannot_be_is_refused() -> None:
@@ -332,7 +334,7 @@ def test_a_hundred_moves_end_with_the_lead_where_it_was_wanted() -> None:
 
 def test_the_timing_of_attempts_is_what_it_is_given() -> None:
     cluster = MovingCluster()
-    cluster[1].node.moves = Moves(NodeId(1), MoveTiming(pause_s=0.1, attempts=1))
+    cluster[1].node.moves = Moves(NodeId(1), MoveTiming(pause_seconds=0.1, attempts=1))
     paused(cluster, 3)
     cluster.run(0.1)
     assert cluster.outcome().why == "tried 1 times: broker 3 does not hold all yet"
@@ -340,12 +342,12 @@ def test_the_timing_of_attempts_is_what_it_is_given() -> None:
 
 def test_a_pause_ends_in_time_however_little_else_happens() -> None:
     cluster = MovingCluster()
-    cluster[1].node.moves = Moves(NodeId(1), MoveTiming(pause_s=0.033, attempts=1))
+    cluster[1].node.moves = Moves(NodeId(1), MoveTiming(pause_seconds=0.033, attempts=1))
     paused(cluster, 3)
     cluster.run(0.5)
     outcome = cluster.outcome()
     assert outcome.attempts == 1
-    assert 0.032 < outcome.paused_s < 0.04, "heartbeats are further apart"
+    assert 0.032 < outcome.paused_seconds < 0.04, "heartbeats are further apart"
 
 
 def test_a_group_that_is_given_up_is_not_moved_any_more() -> None:

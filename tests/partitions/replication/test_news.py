@@ -14,7 +14,7 @@ from tidemark.protocol.types import ORIGIN, Epoch, NodeId, Offset
 
 ME, OTHER = NodeId(1), NodeId(2)
 KEY = PartitionKey(UUID(int=7), 0)
-TIMING = Timing(heartbeat_s=0.1, failure_timeout_s=2.0)
+TIMING = Timing(heartbeat_seconds=0.1, failure_timeout_seconds=2.0)
 STEP_S = 0.01
 
 
@@ -22,7 +22,7 @@ class Teller:
     """One broker, another one that lives, and a clock."""
 
     def __init__(self) -> None:
-        peers = PeerTable(ME, failure_timeout_s=TIMING.failure_timeout_s)
+        peers = PeerTable(ME, failure_timeout_seconds=TIMING.failure_timeout_seconds)
         peers.set_nodes([OTHER])
         self.outbox = Outbox()
         beat = GroupBeat(KEY, Epoch(1), True, ORIGIN, Offset(0))
@@ -55,7 +55,7 @@ class Teller:
         """Until so much of the interval is over since a heartbeat went out."""
         while not self.run(STEP_S):
             pass
-        assert not self.run(share * TIMING.calm_heartbeat_s)
+        assert not self.run(share * TIMING.calm_heartbeat_seconds)
 
 
 def said(*groups: GroupBeat, acknowledges: int = 0, sequence: int = 1) -> Heartbeat:
@@ -75,7 +75,7 @@ def test_news_are_told_at_the_usual_interval_until_they_are_confirmed() -> None:
     teller.run(1.03)  # It has just sent a heartbeat.
     teller.news.add(KEY, [OTHER])
     told = teller.run(1.0)
-    assert told[0][0] - 101.03 <= TIMING.heartbeat_s + STEP_S
+    assert told[0][0] - 101.03 <= TIMING.heartbeat_seconds + STEP_S
     assert 9 <= len(told) <= 11
     assert all(each.groups for _, each in told)
     teller.hear(said(acknowledges=told[-1][1].sequence))
@@ -89,18 +89,18 @@ def test_who_told_news_hears_within_the_usual_interval_that_they_were_read() -> 
     teller.hear(said(GroupBeat(KEY, Epoch(1), True, ORIGIN, Offset(0))))
     (first, heartbeat), *_ = teller.run(0.3)
     assert heartbeat.acknowledges == 1
-    assert first - 101.03 <= TIMING.heartbeat_s + STEP_S
+    assert first - 101.03 <= TIMING.heartbeat_seconds + STEP_S
 
 
 def test_who_waits_for_what_others_have_read_asks_at_the_usual_interval() -> None:
     teller = Teller()
     teller.run(1.03)
     teller.news.hasten()
-    assert teller.run(0.3)[0][0] - 101.03 <= TIMING.heartbeat_s + STEP_S
+    assert teller.run(0.3)[0][0] - 101.03 <= TIMING.heartbeat_seconds + STEP_S
 
 
 def test_the_interval_is_never_shorter_than_that_of_heartbeats_with_news() -> None:
-    assert Timing(heartbeat_s=0.5, failure_timeout_s=2.0).calm_heartbeat_s == 0.5
+    assert Timing(heartbeat_seconds=0.5, failure_timeout_seconds=2.0).calm_heartbeat_seconds == 0.5
 
 
 def test_a_heartbeat_that_is_due_soon_goes_out_as_an_answer_to_another_brokers() -> None:
@@ -110,7 +110,7 @@ def test_a_heartbeat_that_is_due_soon_goes_out_as_an_answer_to_another_brokers()
     teller.hear(said())
     assert teller.answers() == 1
     # And not at its own time, too.
-    assert not teller.run(0.9 * TIMING.calm_heartbeat_s)
+    assert not teller.run(0.9 * TIMING.calm_heartbeat_seconds)
 
 
 def test_one_that_went_out_a_moment_ago_is_no_answer_again() -> None:
@@ -124,7 +124,7 @@ def test_one_that_went_out_a_moment_ago_is_no_answer_again() -> None:
 def test_what_is_overdue_is_no_answer_for_then_this_process_stood_still() -> None:
     teller = Teller()
     teller.run(1.0)
-    teller.now += TIMING.failure_timeout_s
+    teller.now += TIMING.failure_timeout_seconds
     teller.hear(said())
     assert teller.answers() == 0
-    assert teller.news.late_s(teller.now) > TIMING.failure_timeout_s / 2
+    assert teller.news.late_seconds(teller.now) > TIMING.failure_timeout_seconds / 2

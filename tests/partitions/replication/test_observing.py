@@ -11,11 +11,11 @@ from tidemark.protocol.types import NodeId
 
 KEY = PartitionKey(UUID(int=7), 0)
 PARENTS = [NodeId(2), NodeId(3)]
-TIMING = Timing(pull_s=1.0, pull_timeout_s=3.0)
+TIMING = Timing(pull_seconds=1.0, pull_timeout_seconds=3.0)
 
 
 def pulls(*alive: int) -> Pulls:
-    peers = PeerTable(NodeId(1), failure_timeout_s=100.0)
+    peers = PeerTable(NodeId(1), failure_timeout_seconds=100.0)
     for node in alive:
         peers.heard(NodeId(node), 0.0)
         peers.confirmed(NodeId(node), 0.0, 0.0)
@@ -94,7 +94,7 @@ def test_it_asks_whom_it_prefers_and_falls_back_when_that_one_does_not_answer() 
     asking.answered(KEY, NodeId(2), 13.1, is_more=True)
     assert asked(asking, 13.1) == 2
     asking.answered(KEY, NodeId(2), 13.2, is_more=True)
-    assert asked(asking, 13.0 + TIMING.pull_shun_s) == 3, "it is tried again after a while"
+    assert asked(asking, 13.0 + TIMING.pull_shun_seconds) == 3, "it is tried again after a while"
 
 
 def test_it_asks_another_when_its_parent_is_long_behind_the_leader() -> None:
@@ -114,21 +114,21 @@ def test_a_parent_that_is_behind_for_a_moment_is_asked_again_soon() -> None:
     asking = preferring(3)
     assert asked(asking, 10.0) == 3
     asking.answered(KEY, NodeId(3), 10.0, is_more=False, is_behind=True)
-    assert asking.next_deadline() == 10.0 + TIMING.pull_gap_s
+    assert asking.next_deadline() == 10.0 + TIMING.pull_gap_seconds
 
 
 def test_who_is_told_of_what_is_committed_asks_seldom() -> None:
     asking = preferring(3)
     asked(asking, 10.0)
     asking.answered(KEY, NodeId(3), 10.1, is_more=False)
-    assert asking.next_deadline() == 10.1 + TIMING.pull_idle_s
+    assert asking.next_deadline() == 10.1 + TIMING.pull_idle_seconds
 
 
 def test_it_asks_no_more_often_than_the_gap_however_much_there_is() -> None:
     asking = preferring(3)
     asked(asking, 10.0)
     asking.answered(KEY, NodeId(3), 10.001, is_more=True)
-    assert asking.next_deadline() == 10.0 + TIMING.pull_gap_s
+    assert asking.next_deadline() == 10.0 + TIMING.pull_gap_seconds
 
 
 def test_what_is_given_up_is_not_asked_for() -> None:

@@ -7,7 +7,7 @@ A, B, C = NodeId(1), NodeId(2), NodeId(3)
 
 
 def table() -> PeerTable:
-    peers = PeerTable(A, failure_timeout_s=1.0)
+    peers = PeerTable(A, failure_timeout_seconds=1.0)
     peers.set_nodes([A, B, C])
     return peers
 

@@ -8,11 +8,11 @@ from tidemark.protocol.types import NodeId
 
 
 class SlowCluster(Cluster):
-    """A sync takes `latency_s`, and so does the next one behind it; a message takes 1 ms."""
+    """A sync takes `latency_seconds`, and so does the next one behind it; a message takes 1 ms."""
 
-    def __init__(self, count: int, *, latency_s: float) -> None:
+    def __init__(self, count: int, *, latency_seconds: float) -> None:
         super().__init__(count)
-        self._latency_s = latency_s
+        self._latency_seconds = latency_seconds
         self._syncing: dict[NodeId, tuple[float, list[Output]]] = {}
         for broker in self.brokers.values():
             broker.is_disk_slow = True
@@ -20,7 +20,7 @@ class SlowCluster(Cluster):
     def turn(self, broker: Broker) -> None:
         super().turn(broker)
         if broker.unwritten and broker.node_id not in self._syncing:
-            self._syncing[broker.node_id] = (self.now + self._latency_s, broker.unwritten)
+            self._syncing[broker.node_id] = (self.now + self._latency_seconds, broker.unwritten)
             broker.unwritten = []
 
     def run(self, seconds: float) -> None:
@@ -43,14 +43,14 @@ class SlowCluster(Cluster):
             broker.node.persisted(outputs[-1].write)
 
 
-@pytest.mark.parametrize("latency_s", [0.05, 0.3, 1.0])
-def test_they_elect_a_leader_and_keep_it(latency_s: float) -> None:
-    cluster = SlowCluster(3, latency_s=latency_s)
+@pytest.mark.parametrize("latency_seconds", [0.05, 0.3, 1.0])
+def test_they_elect_a_leader_and_keep_it(latency_seconds: float) -> None:
+    cluster = SlowCluster(3, latency_seconds=latency_seconds)
     cluster.open([1, 2, 3], preference=[1, 2, 3])
     before = cluster.now
     while not any(broker.replica().is_serving for broker in cluster.brokers.values()):
         cluster.run(0.1)
-        assert cluster.now - before < 2 + 25 * latency_s
+        assert cluster.now - before < 2 + 25 * latency_seconds
     cluster.run(5)
     epochs = {broker.replica().epoch for broker in cluster.brokers.values()}
     cluster.run(2)

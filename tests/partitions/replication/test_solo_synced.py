@@ -120,7 +120,7 @@ def test_an_observer_hears_of_what_is_committed_at_the_next_heartbeat() -> None:
     for value in ("a", "b"):  # with the first of these it is solo again
         cluster[1].append(value)
         cluster.settle()
-        cluster.run(cluster.timing.calm_heartbeat_s)
+        cluster.run(cluster.timing.calm_heartbeat_seconds)
         assert cluster[2].committed_values()[-1] == value, "and not at its own next look"
     assert cluster[1].replica().is_solo
 

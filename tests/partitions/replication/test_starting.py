@@ -86,7 +86,7 @@ def test_where_its_word_is_lost_it_is_sent_what_it_lacks_after_the_longest_wait(
     back = restart_three(cluster)
     cluster.loses = Opened
     back.open([1, 2, 3], preference=[2, 1, 3])
-    cluster.run(cluster.timing.retry_max_s - 1)
+    cluster.run(cluster.timing.retry_max_seconds - 1)
     assert back.committed_values() == ["first"]
     cluster.run(2)
     assert back.committed_values() == ["first", "while it was away"]

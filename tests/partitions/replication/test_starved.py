@@ -14,13 +14,13 @@ from tidemark.protocol.types import NodeId, TopicPartition
 
 
 class StarvedCluster(Cluster):
-    """A broker's turn takes `message_s` for each message that it takes in, and what comes of it
-    leaves when it is over. Meanwhile messages wait, and so do timers."""
+    """A broker's turn takes `message_seconds` for each message that it takes in, and what comes of
+    it leaves when it is over. Meanwhile messages wait, and so do timers."""
 
-    def __init__(self, count: int, *, message_s: float, turn_messages_max: int = 200) -> None:
+    def __init__(self, count: int, *, message_seconds: float, turn_messages_max: int = 200) -> None:
         super().__init__(count, timing=Timing())
-        self.message_s = message_s
-        self.rests_s = 0.0
+        self.message_seconds = message_seconds
+        self.rests_seconds = 0.0
         """How long others have the processor, by chance, after each turn."""
         self.rng = Random(1)
         self.turn_messages_max = turn_messages_max
@@ -73,9 +73,9 @@ class StarvedCluster(Cluster):
             sum(map(_work, [message for _, message in taken]))
             + (sum(map(_work, sent)) + written) / 2
         )
-        self.free_at[node_id] = self.now + (1 + work) * self.message_s
-        if self.rests_s:
-            self.free_at[node_id] += self.rng.expovariate(1 / self.rests_s)
+        self.free_at[node_id] = self.now + (1 + work) * self.message_seconds
+        if self.rests_seconds:
+            self.free_at[node_id] += self.rng.expovariate(1 / self.rests_seconds)
 
 
 def _work(message: PeerMessage) -> float:
@@ -96,10 +96,10 @@ def epochs(cluster: StarvedCluster) -> list[int]:
     return [max(broker.replica(key).epoch for broker in cluster.brokers.values()) for key in KEYS]
 
 
-@pytest.mark.parametrize("message_s", [0.0001, 0.005, 0.02])
-def test_they_elect_leaders_and_keep_them(message_s: float) -> None:
+@pytest.mark.parametrize("message_seconds", [0.0001, 0.005, 0.02])
+def test_they_elect_leaders_and_keep_them(message_seconds: float) -> None:
     """A message of a tenth of a millisecond's work at a fiftieth of a processor, and at less."""
-    cluster = StarvedCluster(3, message_s=message_s)
+    cluster = StarvedCluster(3, message_seconds=message_seconds)
     cluster.run(2)
     for n, key in enumerate(KEYS):
         preference = [1 + (n + i) % 3 for i in range(3)]
@@ -107,7 +107,7 @@ def test_they_elect_leaders_and_keep_them(message_s: float) -> None:
     before = cluster.now
     while led(cluster) < len(KEYS):
         cluster.run(0.5)
-        assert cluster.now - before < 2 + 5_000 * message_s, f"{led(cluster)} of {len(KEYS)}"
+        assert cluster.now - before < 2 + 5_000 * message_seconds, f"{led(cluster)} of {len(KEYS)}"
     found = epochs(cluster)
     assert sum(found) < 5 * len(KEYS)
     cluster.run(20)
@@ -117,7 +117,7 @@ def test_they_elect_leaders_and_keep_them(message_s: float) -> None:
 
 def settled() -> StarvedCluster:
     """Brokers with time enough; all groups are led."""
-    cluster = StarvedCluster(3, message_s=0.00005)
+    cluster = StarvedCluster(3, message_seconds=0.00005)
     cluster.run(2)
     for n, key in enumerate(KEYS):
         preference = [1 + (n + i) % 3 for i in range(3)]
@@ -127,28 +127,28 @@ def settled() -> StarvedCluster:
     return cluster
 
 
-@pytest.mark.parametrize("rests_s", [0.3, 0.8])
-def test_who_gets_little_of_a_processor_deposes_nobody(rests_s: float) -> None:
+@pytest.mark.parametrize("rests_seconds", [0.3, 0.8])
+def test_who_gets_little_of_a_processor_deposes_nobody(rests_seconds: float) -> None:
     """Nobody was lost: all leaders stay, though confirmations come after the failure timeout."""
     cluster = settled()
     before = epochs(cluster)
-    cluster.message_s, cluster.rests_s = 0.002, rests_s
+    cluster.message_seconds, cluster.rests_seconds = 0.002, rests_seconds
     for _ in range(120):
         cluster.run(0.5)
         assert led(cluster) == len(KEYS)
     assert epochs(cluster) == before
 
 
-@pytest.mark.parametrize("message_s", [0.0005, 0.005])
-def test_groups_that_lost_their_leader_have_one_candidate(message_s: float) -> None:
+@pytest.mark.parametrize("message_seconds", [0.0005, 0.005])
+def test_groups_that_lost_their_leader_have_one_candidate(message_seconds: float) -> None:
     """Two brokers stand still, and the third one's groups need a leader when they come back."""
     cluster = settled()
     before = sum(epochs(cluster))
-    cluster.message_s = message_s
+    cluster.message_seconds = message_seconds
     for node_id in (NodeId(2), NodeId(3)):
         cluster.free_at[node_id] = cluster.now + 3
     cluster.run(3)
     assert led(cluster) < len(KEYS)
-    cluster.run(1 + 1_200 * message_s)
+    cluster.run(1 + 1_200 * message_seconds)
     assert led(cluster) == len(KEYS)
     assert sum(epochs(cluster)) - before <= 1.2 * len(KEYS) / 3, "one election each, nearly"

@@ -262,7 +262,7 @@ def test_one_broker_alone_commits_what_is_durable() -> None:
 
 def told_by_heartbeat(cluster: Cluster) -> list[NodeId]:
     """Whom the first broker's next heartbeats tell how far the group is committed."""
-    cluster.now += cluster.timing.heartbeat_s
+    cluster.now += cluster.timing.heartbeat_seconds
     cluster[1].node.tick(cluster.now)
     cluster.turn(cluster[1])
     return [

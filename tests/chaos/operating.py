@@ -77,13 +77,22 @@ class Operator:
             raise
 
     async def _work(self) -> None:
-        async with open_client(self._bootstrap, settings=_PATIENCE) as client:
-            for order in orders(self._seed, OPERATIONS):
-                await self._pause(order.pause_seconds)
-                if self._stopping.is_set():
-                    break
-                await self._carry_out(client.admin, order)
-            await self._finish(client.admin)
+        while not self._stopping.is_set():
+            try:
+                async with open_client(self._bootstrap, settings=_PATIENCE) as client:
+                    await self._operate(client.admin)
+                    return
+            except OSError as error:  # the first fault is of all brokers
+                self._note(f"no broker answers: {error}")
+                await trio.sleep(_LOOK_SECONDS)
+
+    async def _operate(self, admin: Admin) -> None:
+        for order in orders(self._seed, OPERATIONS):
+            await self._pause(order.pause_seconds)
+            if self._stopping.is_set():
+                break
+            await self._carry_out(admin, order)
+        await self._finish(admin)
 
     async def _pause(self, seconds: float) -> None:
         until = trio.current_time() + seconds

@@ -22,6 +22,15 @@ MUTATIONS = (
         killed_by=f"{_BURSTS}test_only_the_partition_whose_leader_goes_is_refused",
     ),
     Mutation(
+        name="who waits for one partition is not told of another",
+        file="broker/replicas/waiters.py",
+        old="        if self is NO_COMMIT_WAITERS:\n"
+        "            return CommitWaiters().joined(end_offset, committed)\n",
+        new="",
+        killed_by="tests/broker/replicas/test_waiters.py"
+        "::test_partitions_at_which_somebody_waits_share_nothing",
+    ),
+    Mutation(
         name="a partition's batches are committed once the last of them is",
         file=_WORK,
         old="Uncommitted(replica, index, end_offset, batches)",

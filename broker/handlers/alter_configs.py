@@ -6,10 +6,9 @@ What is not given goes back to its default. `incremental_alter_configs` changes 
 from collections.abc import Mapping
 from typing import Final
 
-from tidemark.broker.config.kafka_names import TOPIC_DEFAULTS
 from tidemark.broker.handlers.change import Change
 from tidemark.broker.metadata.config_changes import Alter, alter_each, answer
-from tidemark.broker.metadata.running_configs import replaced
+from tidemark.broker.metadata.running_configs import RUNNING_SETTINGS, replaced
 from tidemark.broker.metadata.topic import Topic
 from tidemark.broker.network.requests import RequestContext
 from tidemark.broker.node import Node
@@ -22,10 +21,6 @@ from tidemark.protocol.messages.alter_configs import (
     AlterConfigsResource,
     AlterConfigsResponse,
 )
-
-_SETTINGS_OF_BROKERS: Final = {
-    name: TOPIC_SETTINGS[topic_name] for name, topic_name in TOPIC_DEFAULTS.items()
-}
 
 
 async def handle(
@@ -45,7 +40,7 @@ class _Replacing:
         return _replacement(_configs(resource), TOPIC_SETTINGS)
 
     def of_brokers(self, resource: AlterConfigsResource) -> Alter:
-        return _replacement(replaced(_configs(resource)), _SETTINGS_OF_BROKERS)
+        return _replacement(replaced(_configs(resource)), RUNNING_SETTINGS)
 
     def of_group(self, resource: AlterConfigsResource) -> Alter:
         return _replacement(_configs(resource), GROUP_SETTINGS)

@@ -317,5 +317,6 @@ async def test_numbers_have_no_underscores_unless_they_were_there_before(tmp_pat
             set_it = (name, AlterOp.SET, value)
             assert await change(node, "waves", set_it) == ErrorCode.INVALID_CONFIG
             assert await replace(node, "waves", {name: value}) == ErrorCode.INVALID_CONFIG
-        configs: dict[str, str | None] = {"log.retention.ms": "2_000"}
-        assert await replace(node, "", configs, resource_type=BROKER) == ErrorCode.INVALID_CONFIG
+        for name in ("log.retention.ms", "leader.replication.throttled.rate"):
+            code = await replace(node, "", {name: "2_000"}, resource_type=BROKER)
+            assert code == ErrorCode.INVALID_CONFIG

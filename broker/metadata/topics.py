@@ -69,7 +69,8 @@ class Topics(MadeTopics):
         def decide(state: ClusterState) -> SetTopicConfigs:
             current = _current(state, topic)
             configs = dict(change(current.configs))
-            check_throttled_replicas(configs)
+            # A list that was taken before they were checked keeps nothing else from being changed.
+            check_throttled_replicas(dict(configs.items() - current.configs.items()))
             return SetTopicConfigs(at_version=state.version, id=current.id, configs=configs)
 
         if validate_only:

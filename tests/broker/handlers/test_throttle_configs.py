@@ -16,6 +16,7 @@ from tests.broker.handlers.configuring import (
 )
 from tests.broker.nodes import open_node
 from tidemark.broker.metadata.topic import NewTopic
+from tidemark.partitions.state_machines.cluster_commands import SetTopicConfigs
 from tidemark.protocol.configs import AlterOp
 from tidemark.protocol.errors import ErrorCode, RequestError
 
@@ -71,6 +72,21 @@ async def test_what_is_no_list_of_replicas_is_not_taken(tmp_path: Path, text: st
         assert await change(node, "waves", (REPLICAS, SET, text)) == ErrorCode.INVALID_CONFIG
         assert await replace(node, "waves", {REPLICAS: text}) == ErrorCode.INVALID_CONFIG
         assert await overrides(node, "waves") == {}
+
+
+async def test_a_list_that_was_taken_before_keeps_nothing_from_being_changed(
+    tmp_path: Path,
+) -> None:
+    """They were not checked once, so topics may have any."""
+    async with open_node(tmp_path) as node:
+        topic = await node.topics.create(NewTopic(name="waves"))
+        await node.cluster.propose(
+            lambda state: SetTopicConfigs(
+                at_version=state.version, id=topic.id, configs={REPLICAS: "any"}
+            )
+        )
+        assert await change(node, "waves", ("retention.ms", SET, "5")) == 0
+        assert await overrides(node, "waves") == {REPLICAS: "any", "retention.ms": "5"}
 
 
 async def test_replicas_are_added_to_a_list_and_taken_out_of_it(tmp_path: Path) -> None:

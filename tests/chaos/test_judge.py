@@ -5,35 +5,21 @@ from pathlib import Path
 
 import pytest
 
+from tests.chaos.acknowledged import AT, history
 from tests.chaos.doubled import producers_of
 from tests.chaos.judge import Interval, judge, unexplained
 from tests.chaos.workload.promise import CACHED, LEADER_ONLY, SYNCED, Promise
 from tests.chaos.workload.stream import Stream
 from tidemark.protocol.records.records import Record, encode_batch
-from tidemark.protocol.types import Offset, TopicPartition
-from tidemark.testing.checkers import Outcome, Poll, Polled, Send
+from tidemark.protocol.types import Offset
+from tidemark.testing.checkers import Poll, Polled
 
-AT = TopicPartition("t", 0)
 ALWAYS: list[Interval] = [(0.0, float("inf"))]
 
 
 def stream(promise: Promise, *, read: int, sent: int = 3) -> Stream:
-    """Records that were acknowledged, number n at time n; the last reader got some of them."""
     made = Stream("nowhere", "t", promise)
-    for number in range(sent):
-        made.history.sends.append(
-            Send(
-                client="p0",
-                partition=AT,
-                values=(f"p0-{number}",),
-                started=float(number),
-                ended=number + 0.1,
-                outcome=Outcome.OK,
-                offsets=(Offset(number),),
-            )
-        )
-    records = tuple(Polled(AT, Offset(number), f"p0-{number}") for number in range(read))
-    made.history.polls.append(Poll(client="final", started=90.0, ended=91.0, records=records))
+    made.history = history(sent=sent, read=read)
     return made
 
 

@@ -9,34 +9,14 @@ import pytest
 from confluent_kafka import KafkaException
 from confluent_kafka import TopicPartition as Where
 
+from tests.chaos.acknowledged import AT, history
 from tests.chaos.unread import unread
 from tests.chaos.workload import reader
 from tests.chaos.workload.promise import SYNCED
 from tests.chaos.workload.stream import Stream
 from tidemark.protocol.records.records import Record, encode_batch
-from tidemark.protocol.types import Offset, TopicPartition
-from tidemark.testing.checkers import History, Outcome, Poll, Polled, Send
-
-AT = TopicPartition("t", 0)
-
-
-def history(*, sent: int, read: int) -> History:
-    sends = [
-        Send(
-            client="p0",
-            partition=AT,
-            values=(f"p0-{number}",),
-            started=float(number),
-            ended=number + 0.1,
-            outcome=Outcome.OK,
-            offsets=(Offset(number),),
-        )
-        for number in range(sent)
-    ]
-    records = tuple(Polled(AT, Offset(number), f"p0-{number}") for number in range(read))
-    return History(
-        sends=sends, polls=[Poll(client="final", started=90.0, ended=91.0, records=records)]
-    )
+from tidemark.protocol.types import Offset
+from tidemark.testing.checkers import Poll
 
 
 def disk(path: Path, records: int, rest: bytes = b"") -> Path:

@@ -2,25 +2,36 @@
 
 from __future__ import annotations
 
-from contextlib import suppress
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager, suppress
 
 import pytest
 import trio
 
 from tidemark.broker.handlers import metadata
 from tidemark.broker.metrics import ConnectionEnd
-from tidemark.client import ClientSettings, open_client
+from tidemark.client import Client, ClientSettings, open_client
 from tidemark.client.addresses import parse_bootstrap
 from tidemark.client.connection import Connection
-from tidemark.client.pool import open_pool
+from tidemark.client.pool import Pool, open_pool
 from tidemark.protocol.messages.metadata import (
     MetadataRequest,
     MetadataRequestTopic,
     MetadataResponse,
 )
-from tidemark.testing.cluster import open_cluster
+from tidemark.testing.cluster import Cluster, open_cluster
 
 LEADER, ALONE = 1, 2
+
+
+@asynccontextmanager
+async def open_three() -> AsyncIterator[tuple[Cluster, Client, Pool]]:
+    async with (
+        open_cluster(brokers=3) as cluster,
+        open_client(cluster.bootstrap) as client,
+        open_pool(ClientSettings()) as pool,
+    ):
+        yield cluster, client, pool
 
 
 async def leaders(connection: Connection, *topics: str) -> set[int]:
@@ -34,11 +45,7 @@ async def test_a_broker_that_may_be_cut_off_sends_those_away_who_keep_asking_it_
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(metadata, "_LEADERLESS_SECONDS", 0.5)
-    async with (
-        open_cluster(brokers=3) as cluster,
-        open_client(cluster.bootstrap) as client,
-        open_pool(ClientSettings()) as pool,
-    ):
+    async with open_three() as (cluster, client, pool):
         await client.admin.create_topic("everywhere", replication_factor=3)
         await client.admin.create_topic("here", assignments=[[ALONE]])
         (address,) = parse_bootstrap(cluster.bootstrap_of(ALONE))
@@ -71,11 +78,7 @@ async def test_who_does_not_hear_the_leader_alone_sends_those_away_who_keep_aski
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(metadata, "_UNHEARD_SECONDS", 0.5)
-    async with (
-        open_cluster(brokers=3) as cluster,
-        open_client(cluster.bootstrap) as client,
-        open_pool(ClientSettings()) as pool,
-    ):
+    async with open_three() as (cluster, client, pool):
         await client.admin.create_topic("there", assignments=[[LEADER, 3, ALONE]])
         await client.admin.create_topic("here", assignments=[[ALONE]])
         (address,) = parse_bootstrap(cluster.bootstrap_of(ALONE))

@@ -107,15 +107,21 @@ def test_a_partition_that_is_removed_while_they_are_looked_for_is_none(
     assert partition_directories(files, "") == [DIRECTORY]
 
 
-def test_a_dump_goes_on_with_what_is_there_where_retention_is_faster(
-    files: MemoryFiles, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def remove_at_next_open(files: MemoryFiles, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The first segment goes, as retention takes it, when somebody is about to read it."""
+
     def remove_and_open(name: str) -> File:
         remove(files, 0)
         monkeypatch.undo()
         return files.open_reader(name)
 
     monkeypatch.setattr(files, "open_reader", remove_and_open)
+
+
+def test_a_dump_goes_on_with_what_is_there_where_retention_is_faster(
+    files: MemoryFiles, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    remove_at_next_open(files, monkeypatch)
     told, *batches = dump(files, DIRECTORY)
     assert isinstance(told, Problem)
     assert (told.path, told.is_harmless) == (path(0), True)
@@ -198,12 +204,7 @@ def test_a_missing_segment_is_a_problem(files: MemoryFiles) -> None:
 def test_a_segment_that_is_removed_meanwhile_is_none(
     files: MemoryFiles, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def remove_and_open(name: str) -> File:
-        remove(files, 0)
-        monkeypatch.undo()
-        return files.open_reader(name)
-
-    monkeypatch.setattr(files, "open_reader", remove_and_open)
+    remove_at_next_open(files, monkeypatch)
     found = verify(files, DIRECTORY)
     assert (found.is_sound, found.segments, found.start_offset) == (True, 1, 6)
 

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
 _LOOK_SECONDS: Final = 0.5
 _MOVES_SHOWN: Final = 20
+_IN_ALL: Final = "in all"
 _TERMS: Final = (Column("term"), Column("weight"), Column("before"), Column("after"))
 _BROKERS: Final = (
     Column("broker"),
@@ -120,73 +121,97 @@ def _print(plan: BalancePlan, explain: bool, form: Form, *, is_begun: bool) -> N
         "begun": is_begun and bool(moves),
         "balances-by-itself": plan.is_enabled,
     }
+    shown = [_shown_move(row) for row in (moves if explain else moves[:_MOVES_SHOWN])]
     sections = [
-        Section(title="brokers", rows=brokers, columns=_BROKERS),
+        Section(title="brokers", rows=list(map(_shown_broker, brokers)), columns=_BROKERS),
         Section(
             title="moves" if explain or len(moves) <= _MOVES_SHOWN else "the first moves",
-            rows=moves if explain else moves[:_MOVES_SHOWN],
+            rows=shown,
             columns=_MOVES if explain else _MOVES[:4],
         ),
     ]
     if explain:
-        sections.insert(0, Section(title="unevenness", rows=terms, columns=_TERMS))
+        sections.insert(
+            0, Section(title="unevenness", rows=list(map(_shown_term, terms)), columns=_TERMS)
+        )
         sections.append(Section(title="not moved", rows=refusals, columns=_REFUSALS))
     print_sections(document, facts, sections, form)
 
 
-def _terms(plan: BalancePlan) -> Sequence[Mapping[str, Json]]:
+def _terms(plan: BalancePlan) -> list[dict[str, Json]]:
+    """The last one is the sum of those that have a weight."""
     rows: list[dict[str, Json]] = [
         {
             "term": term.name,
-            "weight": "first" if term.weight is None else f"{term.weight:g}",
-            "before": _number(term.before),
-            "after": _number(term.after),
+            "weight": term.weight,
+            "before": _near(term.before),
+            "after": _near(term.after),
         }
         for term in plan.terms
     ]
     weighted = [(term.weight, term) for term in plan.terms if term.weight is not None]
     rows.append(
         {
-            "term": "in all",
-            "weight": "",
-            "before": _number(sum(weight * term.before for weight, term in weighted)),
-            "after": _number(sum(weight * term.after for weight, term in weighted)),
+            "term": _IN_ALL,
+            "weight": None,
+            "before": _near(sum(weight * term.before for weight, term in weighted)),
+            "after": _near(sum(weight * term.after for weight, term in weighted)),
         }
     )
     return rows
 
 
-def _number(value: float) -> str:
+def _near(value: float) -> float:
     # Where sums of differences should be 0, rounding leaves something.
-    return "0" if abs(value) < 1e-12 else f"{value:.6g}"
+    return 0.0 if abs(value) < 1e-12 else value
 
 
-def _brokers(plan: BalancePlan) -> Sequence[Mapping[str, Json]]:
+def _shown_term(row: dict[str, Json]) -> dict[str, Json]:
+    weight = row["weight"]
+    if weight is None:
+        said = "" if row["term"] == _IN_ALL else "first"
+    else:
+        said = f"{weight:g}"
+    return row | {"weight": said, "before": f"{row['before']:.6g}", "after": f"{row['after']:.6g}"}
+
+
+def _brokers(plan: BalancePlan) -> list[dict[str, Json]]:
     return [
         {
             "broker": each.node_id,
             "leaders": each.leaders_before,
             "leaders_then": each.leaders_after,
-            "traffic": f"{each.share_before:.1%}",
-            "traffic_then": f"{each.share_after:.1%}",
+            "traffic": each.share_before,
+            "traffic_then": each.share_after,
             "role": each.role,
         }
         for each in plan.brokers
     ]
 
 
-def _moves(plan: BalancePlan) -> Sequence[Mapping[str, Json]]:
+def _shown_broker(row: dict[str, Json]) -> dict[str, Json]:
+    return row | {
+        "traffic": f"{row['traffic']:.1%}",
+        "traffic_then": f"{row['traffic_then']:.1%}",
+    }
+
+
+def _moves(plan: BalancePlan) -> list[dict[str, Json]]:
     return [
         {
             "step": move.step,
             "partition": str(move.topic_partition),
             "source": move.source,
             "target": move.target,
-            "gain": f"{move.gain:.3g}" if move.gain else None,
+            "gain": move.gain or None,
             "why": move.reason,
         }
         for move in plan.moves
     ]
+
+
+def _shown_move(row: dict[str, Json]) -> dict[str, Json]:
+    return row | {"gain": None if row["gain"] is None else f"{row['gain']:.3g}"}
 
 
 def _refusals(plan: BalancePlan) -> Sequence[Mapping[str, Json]]:

@@ -45,10 +45,16 @@ def test_balance_says_what_is_uneven(command: Command) -> None:
     assert result.status == 0
     plan = json.loads(result.out)
     assert (plan["moves"], plan["begun"], plan["balances_by_itself"]) == ([], False, True)
-    assert [row["term"] for row in plan["unevenness"]][-1] == "in all"
+    *terms, in_all = plan["unevenness"]
+    assert in_all["term"] == "in all"
+    of_terms = [term["weight"] * term["before"] for term in terms if term["weight"] is not None]
+    assert in_all["before"] == pytest.approx(sum(of_terms))
     (broker,) = plan["brokers"]
     assert broker["leaders"] == broker["leaders_then"]
-    assert b"UNEVENNESS" in command("leader", "balance", "--dry-run", "--explain").out
+    assert type(broker["traffic"]) is float
+    shown = command("leader", "balance", "--dry-run", "--explain").out
+    assert b"UNEVENNESS" in shown
+    assert f"{broker['traffic']:.1%}".encode() in shown
     assert b"UNEVENNESS" not in command("leader", "balance", "--dry-run").out
 
 

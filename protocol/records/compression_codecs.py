@@ -138,8 +138,12 @@ def _decompress_snappy(data: memoryview, bytes_max: int) -> bytes:
     if bytes(data[: len(_XERIAL_MAGIC)]) != _XERIAL_MAGIC:
         return _decompress_snappy_block(data, bytes_max)
     blocks: list[bytes] = []
-    position, left = len(_XERIAL_HEADER), bytes_max
+    position, left = 0, bytes_max
     while position < len(data):
+        if bytes(data[position : position + len(_XERIAL_MAGIC)]) == _XERIAL_MAGIC:
+            # The first stream's, or that of one which was joined to it.
+            position = _within(data, position + len(_XERIAL_HEADER))
+            continue
         if position + _BLOCK_LENGTH.size > len(data):
             raise ValueError("a block length is cut off")
         (length,) = _BLOCK_LENGTH.unpack_from(data, position)

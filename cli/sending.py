@@ -10,6 +10,7 @@ from tidemark.cli.failures import advising
 from tidemark.cli.formats.json_lines import InputError, NewRecord
 from tidemark.cli.formats.lines import LineSplitter
 from tidemark.cli.leaderless import tell_of_leaderless
+from tidemark.cli.refused import tell_of_refused
 from tidemark.cli.streams import read_piece
 from tidemark.client import Client, Compression, DeliveryFuture, Producer, TopicPartition
 from tidemark.protocol.errors import ErrorCode
@@ -62,12 +63,15 @@ async def _write(client: Client, plan: Plan) -> int:
             linger_ms=5,
             request_bytes_max=plan.request_bytes_max,
         ) as producer,
-        trio.open_nursery() as nursery,
+        trio.open_nursery() as telling,
     ):
-        send, receive = trio.open_memory_channel[list[DeliveryFuture]](PIECES_MAX)
-        nursery.start_soon(_wait_delivered, receive)
-        async with send:
-            count = await _send_all(producer, plan, send)
+        telling.start_soon(tell_of_refused, producer)
+        async with trio.open_nursery() as nursery:
+            send, receive = trio.open_memory_channel[list[DeliveryFuture]](PIECES_MAX)
+            nursery.start_soon(_wait_delivered, receive)
+            async with send:
+                count = await _send_all(producer, plan, send)
+        telling.cancel_scope.cancel()
     return count
 
 

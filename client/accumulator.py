@@ -140,6 +140,11 @@ class PartitionQueue:
         return bool(self._returned or self._sealed or self._open is not None)
 
     @property
+    def refusal(self) -> str | None:
+        """What was last answered to that which waits to be sent again; `None` if nothing does."""
+        return _last_answer(self._returned[0]) if self._returned else None
+
+    @property
     def next_bytes(self) -> int:
         """The size of what `take` would give."""
         if self._returned:

@@ -113,6 +113,18 @@ class Producer(TakingIn):
         if transaction.failure is not None:
             raise transaction.failure
 
+    def refusals(self) -> dict[TopicPartition, str]:
+        """What was last answered where records wait to be sent again, by partition.
+
+        Empty where all goes well. A partition that stays here does so until its broker takes
+        records again, because it has room on its disk, say; or until the delivery timeout.
+        """
+        return {
+            TopicPartition(queue.topic, queue.partition): queue.refusal
+            for queue in self._routes.queues()
+            if queue.refusal is not None
+        }
+
     async def send_offsets_to_transaction(
         self,
         offsets: Mapping[TopicPartition, int | CommittedOffset],

@@ -81,6 +81,13 @@ class BlockingProducer:
         """As `Producer.send_offsets_to_transaction`."""
         self._portal.run(self._producer.send_offsets_to_transaction, offsets, group)
 
+    def refusals(self) -> dict[TopicPartition, str]:
+        """As `Producer.refusals`."""
+        return self._portal.run(self._refusals)
+
+    async def _refusals(self) -> dict[TopicPartition, str]:
+        return self._producer.refusals()
+
     def send_batch(self, topic: str, partition: int, batch: bytes) -> BlockingDelivery:
         """As `Producer.send_batch`."""
         future = self._portal.run(self._producer.send_batch, topic, partition, batch)

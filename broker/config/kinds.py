@@ -44,7 +44,11 @@ class Text:
     def parse(self, text: str) -> str:
         if not text.strip():
             raise ValueError("some text")
-        if len(text.strip().encode()) > _TEXT_BYTES_MAX:
+        try:
+            size_bytes = len(text.strip().encode())
+        except UnicodeEncodeError:  # of an argument, or an environment variable
+            raise ValueError("text in UTF-8") from None
+        if size_bytes > _TEXT_BYTES_MAX:
             raise ValueError(f"text of at most {_TEXT_BYTES_MAX} bytes")
         return text.strip()
 

@@ -1,5 +1,6 @@
 """Where settings come from, which source counts, and what is said about a mistake."""
 
+import os
 from pathlib import Path
 
 import pytest
@@ -161,6 +162,11 @@ def test_what_clients_are_told_fits_into_a_field(name: str) -> None:
     assert load_settings(options={name: "é" * 16_383}).notices == ()
     (problem,) = problems(options={name: "é" * 16_384})
     assert problem.endswith("it takes text of at most 32767 bytes, or none")
+
+
+def test_text_is_utf8() -> None:
+    (problem,) = problems(options={"broker.rack": os.fsdecode(b"\xff")})
+    assert problem.endswith("it takes text in UTF-8, or none")
 
 
 def test_a_user_is_a_name_and_a_password_and_nothing_else(tmp_path: Path) -> None:

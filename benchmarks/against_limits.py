@@ -54,6 +54,8 @@ _COMMIT_WITH_THREAD: Final = Limit(
 
 _IN_FLIGHT: Final = 5
 """As many as idempotent clients allow."""
+_SEVERAL: Final = 20
+_PRODUCERS: Final = 4
 _DEEP: Final = 100
 """Clients that are not idempotent have hardly a limit: librdkafka's default is a million."""
 
@@ -150,15 +152,22 @@ def _bare(bare: Address, frame: bytes, requests: int) -> float:
     return _megabytes(produce_load(bare, frame, requests=requests, check=lambda _: None))
 
 
-def _commit_against_os(address: Address, folder: Path) -> Row:
-    """What it costs that a batch is synced before it is answered."""
-    with (
-        _producer(address, folder, "commit", _LARGE) as synced,
-        _producer(address, folder, "os", _LARGE) as cached,
-    ):
+def _commit_against_os(
+    address: Address, folder: Path, *, connections: int = 1, in_flight: int = _IN_FLIGHT
+) -> Row:
+    """What it costs that a batch is synced before it is answered.
+
+    All that came during one sync goes into the next. With five in flight that is two or three of
+    them, for the rest are being received, or answered: so the disk is idle a part of the time.
+    """
+    many = "1 connection" if connections == 1 else f"{connections} connections"
+    load = partial(
+        _producer, address, folder, shape=_LARGE, connections=connections, in_flight=in_flight
+    )
+    with load(flush="commit") as synced, load(flush="os") as cached:
         return row_of_pairs(
             "produce, flush=commit beside flush=os",
-            "1 MB requests, 1 connection, 5 in flight",
+            f"1 MB requests, {many}, {in_flight} in flight",
             "MB/s",
             in_pairs(lambda: _megabytes(synced()), lambda: _megabytes(cached()), at_rest=True),
             against="flush=os",
@@ -201,6 +210,8 @@ _QUESTIONS: Final[Sequence[Callable[[Address, Bare, Path], Row]]] = (
     partial(_against, _OS, case="16 KB", shape=_SMALL, aim=0.6),
     partial(_against, _OS, case="1 MB", shape=_LARGE, is_new=True),
     lambda broker, _, to: _commit_against_os(broker, to),
+    lambda broker, _, to: _commit_against_os(broker, to, in_flight=_SEVERAL),
+    lambda broker, _, to: _commit_against_os(broker, to, connections=_PRODUCERS),
     lambda _broker, bare, _to: _pipeline_commit_against_os(bare),
     partial(_against, _COMMIT_WITH_THREAD, case="1 MB", shape=_LARGE),
     partial(_against, _COMMIT, case="1 MB", shape=_LARGE),

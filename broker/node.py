@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from tidemark.broker.balancing.open_balancing import Balancing
     from tidemark.broker.config import BrokerSettings
     from tidemark.broker.groups.coordinator import GroupCoordinator
+    from tidemark.broker.leaders_elsewhere import LeadersElsewhere
     from tidemark.broker.metadata.brokers import Brokers
     from tidemark.broker.metadata.cluster_log import ClusterLog
     from tidemark.broker.metadata.controller import Controller
@@ -75,6 +76,8 @@ class Node:
     metrics: Metrics
     timers: Timers
     clock: Clock
+    leaders_elsewhere: LeadersElsewhere | None = None
+    """Once somebody is asked."""
     fetch_sessions: FetchSessions = field(init=False)
     quotas: Quotas = field(init=False)
     access: Access = field(init=False)

@@ -68,6 +68,7 @@ _COORDINATING: Final = (
     "tidemark.broker.transactions.transaction_loading",
 )
 _SERVING: Final = (
+    "tidemark.broker.leaders_elsewhere",
     "tidemark.broker.handlers.produce_answers",
     "tidemark.broker.handlers.produce_work",
     "tidemark.broker.handlers.produce_bursts",

@@ -33,5 +33,7 @@ HANDLERS: Final[Mapping[int, Handler]] = LateTable(
 )
 """By API key: what answers clients."""
 
-BETWEEN_BROKERS: Final[Mapping[int, Handler]] = LateTable((2, 24, 27), lambda module: module.handle)
+BETWEEN_BROKERS: Final[Mapping[int, Handler]] = LateTable(
+    (2, 3, 22, 24, 27), lambda module: module.handle
+)
 """By API key: what answers other brokers that ask in Kafka's own requests."""

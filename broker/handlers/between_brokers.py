@@ -6,13 +6,20 @@ The same handlers are in the table for clients' listeners: tools send these requ
 from __future__ import annotations
 
 from collections.abc import Awaitable, Mapping
-from typing import TYPE_CHECKING, Final, TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 import trio
 
 from tidemark.broker.config.addresses import Address
 from tidemark.broker.handlers import BETWEEN_BROKERS
-from tidemark.broker.network.requests import Answer, Handler, Pending, RequestContext, Session
+from tidemark.broker.network.requests import (
+    NO_CONNECTION,
+    Answer,
+    Handler,
+    Pending,
+    RequestContext,
+    Session,
+)
 from tidemark.broker.peers.asking import ask_broker
 from tidemark.protocol.codec import decode, encode
 from tidemark.protocol.errors import ErrorCode, RequestError
@@ -26,9 +33,6 @@ if TYPE_CHECKING:
     from tidemark.broker.peers.calls import PeerHandler
 
 R = TypeVar("R", bound=Message)
-
-NO_CONNECTION: Final = 0
-"""The connection of who is another broker; connections of clients count from 1."""
 
 
 def asked_of(node: Node, answered: Mapping[int, Handler] = BETWEEN_BROKERS) -> PeerHandler:

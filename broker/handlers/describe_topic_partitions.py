@@ -7,11 +7,11 @@ come or gone since.
 from collections.abc import Iterator
 from typing import Final
 
-from tidemark.broker.handlers.metadata import NOBODY
 from tidemark.broker.metadata.partition_view import partition_view
 from tidemark.broker.metadata.topic import Topic
 from tidemark.broker.network.requests import RequestContext
 from tidemark.broker.node import Node
+from tidemark.broker.replicas.leadership import NOBODY
 from tidemark.protocol.acls import ResourceType
 from tidemark.protocol.errors import ErrorCode, RequestError
 from tidemark.protocol.messages.describe_topic_partitions import (

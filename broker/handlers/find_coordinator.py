@@ -3,6 +3,7 @@ version 4 (G9)."""
 
 from tidemark.broker.config import Address
 from tidemark.broker.groups.coordinator import GroupCoordinator
+from tidemark.broker.handlers.unheard_leaders import leader_of
 from tidemark.broker.network.requests import RequestContext
 from tidemark.broker.node import Node
 from tidemark.broker.steps import Steps
@@ -39,7 +40,7 @@ async def _find(node: Node, key: str, key_type: int, context: RequestContext) ->
     try:
         coordinator = _coordinator(node, key_type)
         await coordinator.ensure_topic()
-        leader = coordinator.find(key)
+        leader = await _leader(node, coordinator, key)
         address = _address(node, leader, context)
     except RequestError as error:
         return Coordinator(
@@ -51,6 +52,20 @@ async def _find(node: Node, key: str, key_type: int, context: RequestContext) ->
             error_message=error.message,
         )
     return Coordinator(key=key, node_id=leader, host=address.host, port=address.port)
+
+
+async def _leader(
+    node: Node, coordinator: GroupCoordinator | TransactionCoordinator, key: str
+) -> NodeId:
+    """Raises `RequestError` if nobody knows who it is now."""
+    try:
+        return coordinator.find(key)
+    except RequestError:
+        place = coordinator.partition_of(key)
+        leader = None if place is None else await leader_of(node, place)
+        if leader is None:
+            raise
+        return leader
 
 
 def _coordinator(node: Node, key_type: int) -> GroupCoordinator | TransactionCoordinator:

@@ -5,11 +5,13 @@ from typing import Final
 
 import trio
 
+from tidemark.broker.handlers.unheard_leaders import ask_for_unheard, lacks_leader, with_leaders
 from tidemark.broker.metadata.brokers import Brokers, ShownBroker
 from tidemark.broker.metadata.partition_view import PartitionView, partition_views
 from tidemark.broker.metadata.topic import NewTopic, Topic
 from tidemark.broker.network.requests import AskAnother, RequestContext, Session
 from tidemark.broker.node import Node
+from tidemark.broker.replicas.leadership import NOBODY
 from tidemark.broker.steps import Steps, distinct
 from tidemark.protocol.acls import ResourceType
 from tidemark.protocol.errors import ErrorCode, RequestError
@@ -24,13 +26,9 @@ from tidemark.protocol.messages.metadata import (
 )
 from tidemark.protocol.schema import ZERO_UUID, maker_of
 
-NOBODY = -1
-"""In place of a broker's number."""
 _IDS_SINCE = 12
 _LEADERLESS_SECONDS: Final = 3.0
 """For so long a client may ask a broker in vain that does not hear most of the others."""
-_UNHEARD_SECONDS: Final = 10.0
-"""And one that hears most: what has no leader may be about to elect one, also after many died."""
 
 _made_partition: Final = maker_of(MetadataResponsePartition)
 
@@ -47,6 +45,13 @@ async def handle(node: Node, request: MetadataRequest, context: RequestContext) 
             topics.append(await _answer(node, asked, request, context))
             await steps.did(1 + len(topics[-1].partitions))
     controller = node.brokers.controller_for_clients
+    knows_unheard = False
+    if context.session.is_clients and not node.brokers.hears_all:
+        elsewhere = await ask_for_unheard(node, topics)
+        knows_unheard = elsewhere.knows_some
+        topics = [with_leaders(topic, elsewhere) for topic in topics]
+        if node.brokers.controller is None and elsewhere.controller is not None:
+            controller = elsewhere.controller
     _check_helps(node.brokers, context.session, topics)
     return MetadataResponse(
         brokers=[
@@ -56,7 +61,7 @@ async def handle(node: Node, request: MetadataRequest, context: RequestContext) 
                 port=broker.address.port,
                 rack=broker.rack,
             )
-            for broker in _brokers(node, context)
+            for broker in _brokers(node, context, dead_too=knows_unheard)
         ],
         cluster_id=node.cluster_id,
         controller_id=NOBODY if controller is None else controller,
@@ -73,42 +78,30 @@ def _check_helps(
     brokers: Brokers, session: Session, topics: Sequence[MetadataResponseTopic]
 ) -> None:
     """Raises `AskAnother` if the client comes again and again for leaders that are not known here,
-    and may be elsewhere.
+    and this broker may be cut off.
 
     librdkafka asks the broker that it has last said something to, if that one can be reached. So
     it would ask this one for as long as it is cut off, though the others have leaders for all. Of a
     broker that has hung up it thinks no more.
     """
-    hears_most = brokers.hears_most
-    patience_seconds = _UNHEARD_SECONDS if hears_most else _LEADERLESS_SECONDS
-    if brokers.hears_all or not any(
-        _may_be_led(each, hears_most=hears_most) for topic in topics for each in topic.partitions
-    ):
+    if brokers.hears_most or not any(map(lacks_leader, topics)):
         session.leaderless_since = None
     elif session.leaderless_since is None:
         session.leaderless_since = trio.current_time()
-    elif trio.current_time() - session.leaderless_since > patience_seconds:
+    elif trio.current_time() - session.leaderless_since > _LEADERLESS_SECONDS:
         raise AskAnother("this broker may be cut off from those that know who leads")
 
 
-def _may_be_led(partition: MetadataResponsePartition, *, hears_most: bool) -> bool:
-    """Whether a partition may be led by a broker that is not heard here.
-
-    If a majority of its replicas is heard, it should be led: by one of those that are not heard.
-    """
-    if partition.leader_id != NOBODY:
-        return False
-    return not hears_most or 0 < 2 * len(partition.offline_replicas) < len(partition.replica_nodes)
-
-
-def _brokers(node: Node, context: RequestContext) -> Sequence[ShownBroker]:
+def _brokers(node: Node, context: RequestContext, *, dead_too: bool) -> Sequence[ShownBroker]:
     """Those that live, and those that have just died, as Kafka has it until their session ends.
 
     librdkafka gives up its handle of a broker that is not in this list, and what waits for that
     broker waits on: sending offsets to a transaction has hung for minutes (its issue 5511).
     """
     silent_seconds_max = node.settings.broker_session_timeout_ms / 1000
-    return node.brokers.shown_to(context.session, silent_seconds_max=silent_seconds_max)
+    return node.brokers.shown_to(
+        context.session, dead_too=dead_too, silent_seconds_max=silent_seconds_max
+    )
 
 
 def _asks_for_all(request: MetadataRequest, api_version: int) -> bool:

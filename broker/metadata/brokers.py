@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Sequence
-from typing import NamedTuple, Protocol
+from typing import Final, NamedTuple, Protocol
 
 from tidemark.broker.config.addresses import Address
 from tidemark.broker.metadata.cluster_log import CLUSTER_KEY
@@ -13,6 +13,9 @@ from tidemark.partitions.state_machines.cluster_values import BrokerMetadata
 from tidemark.partitions.storage.state_db import PartitionKey
 from tidemark.protocol.types import Epoch, NodeId, Offset
 from tidemark.protocol.values import dataclass
+
+_LED_SECONDS: Final = 1.0
+"""Of a broker that dies, others lead what it led sooner."""
 
 
 class Liveness(Protocol):
@@ -103,6 +106,14 @@ class Brokers:
         """Whether most brokers live, as far as is known here. Else this one may be cut off."""
         registered = self.registered
         return sum(map(self.is_alive, registered)) > len(registered) // 2
+
+    @property
+    def misses_some(self) -> bool:
+        """Whether some brokers are not alive, as far as is known here, and all of them have been
+        silent for so long that what they led is led by others: if it is not, as far as is known
+        here, others may know better."""
+        missing = [each for each in self.registered if not self.is_alive(each)]
+        return bool(missing) and min(map(self._liveness.silent_seconds, missing)) >= _LED_SECONDS
 
     def shown_to(
         self, session: Session, *, dead_too: bool = False, silent_seconds_max: float = 0.0

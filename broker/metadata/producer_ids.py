@@ -30,6 +30,11 @@ class ProducerIds:
         """How many times no block could be had."""
         self._refusal: RequestError | None = None
 
+    @property
+    def has_some(self) -> bool:
+        """Whether one can be had without asking anybody."""
+        return self._next < self._end
+
     async def take(self) -> ProducerId:
         """An id that nobody has had. Raises `RequestError` if no block can be had."""
         refusals = self._refusals

@@ -34,6 +34,10 @@ def _not_told() -> None:
     pass
 
 
+NO_CONNECTION: Final = 0
+"""The connection of who is another broker; connections of clients count from 1."""
+
+
 @dataclass(slots=True, kw_only=True)
 class Session:
     """What a connection is and remembers, from its first request to its last."""
@@ -75,6 +79,10 @@ class Session:
     """The connection is gone: nobody will read what is still being found out."""
     exchange: Exchange | None = None
     """An authentication that has begun; only the SASL handlers look into it."""
+
+    @property
+    def is_clients(self) -> bool:
+        return self.connection_id != NO_CONNECTION
 
     @property
     def is_admitted(self) -> bool:

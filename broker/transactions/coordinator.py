@@ -88,6 +88,11 @@ class TransactionCoordinator:
         """The broker that coordinates the id. Raises `RequestError` if there is none now."""
         return self._topic.find_leader(transactional_id)
 
+    def partition_of(self, transactional_id: str) -> TopicPartition | None:
+        """Where it is kept; `None` as long as there is no topic."""
+        number = self._topic.partition_of(transactional_id)
+        return None if number is None else TopicPartition(TRANSACTION_STATE, number)
+
     async def wait_loaded(self) -> None:
         """Until no partition is being read back any more."""
         await self._topic.wait_loaded()

@@ -1,7 +1,6 @@
 """The cluster as one broker shows it: who lives, who leads, and what is not known."""
 
 import math
-from collections.abc import Collection
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
@@ -10,49 +9,25 @@ from uuid import UUID
 import pytest
 
 from tests.broker.handlers.asking import ask
+from tests.broker.liveness import ME, THREE, TWO, FakeLiveness, registered, three
 from tests.broker.nodes import context, open_node
 from tidemark.broker.config import Address
 from tidemark.broker.handlers import describe_cluster, metadata
-from tidemark.broker.metadata.brokers import Brokers, Quorum
+from tidemark.broker.metadata.brokers import Brokers
 from tidemark.broker.metadata.cluster_log import CLUSTER_KEY
 from tidemark.broker.metadata.partition_view import partition_view
 from tidemark.broker.metadata.topic import NewTopic, Topic
 from tidemark.broker.network.requests import AskAnother
 from tidemark.partitions.state_machines.cluster import ClusterState
-from tidemark.partitions.state_machines.cluster_commands import RegisterBroker
-from tidemark.partitions.state_machines.cluster_values import BrokerAddress, TopicMetadata
+from tidemark.partitions.state_machines.cluster_values import TopicMetadata
 from tidemark.partitions.storage.state_db import PartitionKey
 from tidemark.protocol.errors import ErrorCode
 from tidemark.protocol.messages.describe_cluster import DescribeClusterRequest
 from tidemark.protocol.messages.metadata import MetadataRequest
-from tidemark.protocol.types import NO_EPOCH, Epoch, NodeId
+from tidemark.protocol.types import Epoch, NodeId
 
-ME, TWO, THREE = NodeId(1), NodeId(2), NodeId(3)
 TOPIC = UUID(int=77)
 KEY = PartitionKey(TOPIC, 0)
-
-
-@dataclass
-class FakeLiveness:
-    alive: set[int] = field(default_factory=lambda: {2, 3})
-    leaders: dict[PartitionKey, tuple[NodeId | None, Epoch]] = field(default_factory=dict)
-    behind: tuple[NodeId, ...] = ()
-    silent: float = math.inf
-
-    def is_alive(self, node: NodeId) -> bool:
-        return node in self.alive
-
-    def silent_seconds(self, node: NodeId) -> float:
-        return 0.0 if self.is_alive(node) else self.silent
-
-    def leader_of(self, key: PartitionKey) -> tuple[NodeId | None, Epoch]:
-        return self.leaders.get(key, (None, NO_EPOCH))
-
-    def lagging(self, key: PartitionKey, nodes: Collection[NodeId]) -> Collection[NodeId]:
-        return [node for node in nodes if node in self.behind]
-
-    def quorum(self, key: PartitionKey) -> Quorum | None:
-        return None
 
 
 @dataclass
@@ -63,29 +38,6 @@ class Local:
     is_available: bool = True
     epoch: Epoch = field(default=Epoch(5))
     key: PartitionKey = KEY
-
-
-def registered(*numbers: int) -> ClusterState:
-    state = ClusterState()
-    for number in numbers:
-        state.apply(
-            RegisterBroker(
-                at_version=state.version,
-                node_id=NodeId(number),
-                directory_id=UUID(int=number),
-                incarnation=1,
-                listeners={
-                    "INSIDE": BrokerAddress(f"in{number}", 1),
-                    "OUTSIDE": BrokerAddress(f"out{number}", 2),
-                },
-                peer=BrokerAddress(f"peer{number}", 3),
-                rack=f"r{number}",
-            )
-        )
-    return state
-
-
-three = partial(registered, 3, 1, 2)
 
 
 def brokers(liveness: FakeLiveness) -> Brokers:

@@ -71,10 +71,41 @@ MUTATIONS = (
     Mutation(
         name="a broker that may be cut off keeps no client who wants leaders",
         file="broker/handlers/metadata.py",
-        old="    return not hears_most or 0 < ",
-        new="    return 0 < ",
+        old="    if brokers.hears_most or not any(map(lacks_leader, topics)):\n",
+        new="    if brokers:\n",
         killed_by="tests/system/test_cut_off.py::"
         "test_a_broker_that_may_be_cut_off_sends_those_away_who_keep_asking_it_for_leaders",
+    ),
+    Mutation(
+        name="brokers that others lead in place of are asked about, and nobody else",
+        file="broker/metadata/brokers.py",
+        old="        return bool(missing) and min(map(self._liveness.silent_seconds, missing)) >= ",
+        new="        return bool(missing) and 1.0 >= ",
+        killed_by="tests/broker/test_leaders_elsewhere.py::"
+        "test_while_a_leader_may_be_about_to_be_elected_nobody_is_asked",
+    ),
+    Mutation(
+        name="what others say of leaders is asked once a second, however many clients ask",
+        file="broker/leaders_elsewhere.py",
+        old="        self._asked.update(wanted)\n",
+        new="",
+        killed_by="tests/broker/test_leaders_elsewhere.py::"
+        "test_the_others_are_asked_once_a_second_about_a_topic",
+    ),
+    Mutation(
+        name="an older epoch that another broker knows is nobody's leader",
+        file="broker/handlers/unheard_leaders.py",
+        old="    if epoch < partition.leader_epoch:\n        return partition\n",
+        new="",
+        killed_by="tests/broker/test_leaders_elsewhere.py::test_a_leader_of_an_older_epoch_is_none",
+    ),
+    Mutation(
+        name="who is asked by another broker asks no third",
+        file="broker/handlers/metadata.py",
+        old="    if context.session.is_clients and not node.brokers.hears_all:\n",
+        new="    if not node.brokers.hears_all:\n",
+        killed_by="tests/broker/test_leaders_elsewhere.py::"
+        "test_who_is_asked_by_another_broker_asks_no_third",
     ),
     Mutation(
         name="a controller that is named and not listed is looked up again",

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager, suppress
+from itertools import count
 
 import pytest
 import trio
@@ -14,30 +15,64 @@ from tidemark.client import Client, ClientSettings, open_client
 from tidemark.client.addresses import parse_bootstrap
 from tidemark.client.connection import Connection
 from tidemark.client.pool import Pool, open_pool
+from tidemark.protocol.errors import ErrorCode
+from tidemark.protocol.messages.find_coordinator import (
+    Coordinator,
+    FindCoordinatorRequest,
+    FindCoordinatorResponse,
+)
+from tidemark.protocol.messages.init_producer_id import (
+    InitProducerIdRequest,
+    InitProducerIdResponse,
+)
 from tidemark.protocol.messages.metadata import (
     MetadataRequest,
     MetadataRequestTopic,
     MetadataResponse,
 )
+from tidemark.protocol.types import NodeId
 from tidemark.testing.cluster import Cluster, open_cluster
 
 LEADER, ALONE = 1, 2
 
 
 @asynccontextmanager
-async def open_three() -> AsyncIterator[tuple[Cluster, Client, Pool]]:
+async def open_three(
+    settings: Mapping[str, str] | None = None,
+) -> AsyncIterator[tuple[Cluster, Client, Pool]]:
     async with (
-        open_cluster(brokers=3) as cluster,
+        open_cluster(brokers=3, settings=settings) as cluster,
         open_client(cluster.bootstrap) as client,
         open_pool(ClientSettings()) as pool,
     ):
         yield cluster, client, pool
 
 
+async def described(connection: Connection, *topics: str) -> MetadataResponse:
+    """Raises `OSError`."""
+    asked = MetadataRequest(topics=[MetadataRequestTopic(name=topic) for topic in topics])
+    return await connection.request(asked, MetadataResponse)
+
+
 async def leaders(connection: Connection, *topics: str) -> set[int]:
     """Of all partitions of these topics; -1 stands for nobody. Raises `OSError`."""
-    asked = MetadataRequest(topics=[MetadataRequestTopic(name=topic) for topic in topics])
-    answer = await connection.request(asked, MetadataResponse)
+    return led_by(await described(connection, *topics))
+
+
+async def coordinator(connection: Connection, group: str) -> Coordinator:
+    """Raises `OSError`."""
+    asked = FindCoordinatorRequest(key_type=0, coordinator_keys=[group])
+    (found,) = (await connection.request(asked, FindCoordinatorResponse)).coordinators
+    return found
+
+
+async def producer_id(connection: Connection) -> int:
+    """-1 stands for none. Raises `OSError`."""
+    asked = InitProducerIdRequest(transactional_id=None, transaction_timeout_ms=1000)
+    return (await connection.request(asked, InitProducerIdResponse)).producer_id
+
+
+def led_by(answer: MetadataResponse) -> set[int]:
     return {partition.leader_id for topic in answer.topics for partition in topic.partitions}
 
 
@@ -74,23 +109,56 @@ async def test_a_broker_that_may_be_cut_off_sends_those_away_who_keep_asking_it_
                 await trio.sleep(0.03)
 
 
-async def test_who_does_not_hear_the_leader_alone_sends_those_away_who_keep_asking_for_it(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.setattr(metadata, "_UNHEARD_SECONDS", 0.5)
+async def cut_from_leader(cluster: Cluster) -> None:
+    """Until the one takes the other for dead."""
+    alone = cluster.brokers[ALONE].node.brokers
+    cluster.cut(LEADER, ALONE)
+    await cluster.wait_for(lambda: not alone.is_alive(NodeId(LEADER)), "the leader is not heard")
+
+
+async def test_who_does_not_hear_the_leader_alone_learns_of_it_from_another() -> None:
     async with open_three() as (cluster, client, pool):
         await client.admin.create_topic("there", assignments=[[LEADER, 3, ALONE]])
-        await client.admin.create_topic("here", assignments=[[ALONE]])
+        assert await cluster.wait_leader("there") == LEADER
         (address,) = parse_bootstrap(cluster.bootstrap_of(ALONE))
+        connection = await pool.connection(address)
+        await cut_from_leader(cluster)
         with trio.fail_after(30):
-            cluster.cut(LEADER, ALONE)
-            connection = await pool.connection(address)
-            while not connection.is_closed:
-                with suppress(OSError):
-                    assert await leaders(connection, "there") <= {LEADER, -1}
-                await trio.sleep(0.03)
-            assert cluster.leader_of("there") == LEADER
-            connection = await pool.connection(address)
-            for _ in range(2):
-                assert await leaders(connection, "here") == {ALONE}
-                await trio.sleep(0.6)
+            while await leaders(connection, "there") != {LEADER}:  # noqa: ASYNC110
+                await trio.sleep(0.1)
+        answer = await described(connection, "there")
+        ((partition,),) = [topic.partitions for topic in answer.topics]
+        leader = cluster.brokers[LEADER].node
+        assert partition.error_code == ErrorCode.NONE
+        assert partition.leader_epoch == leader.topics.replica_here("there", 0).epoch
+        assert LEADER in partition.isr_nodes
+        assert LEADER not in partition.offline_replicas
+        assert LEADER in {broker.node_id for broker in answer.brokers}
+        assert answer.controller_id == cluster.controller
+        # Clients are told of it, and nothing else is done by it.
+        assert not cluster.brokers[ALONE].node.brokers.is_alive(NodeId(LEADER))
+
+
+async def test_who_does_not_hear_a_coordinator_learns_of_it_from_another() -> None:
+    async with open_three({"offsets.topic.num.partitions": "8"}) as (cluster, _, pool):
+        (address,) = parse_bootstrap(cluster.bootstrap_of(ALONE))
+        connection = await pool.connection(address)
+        names = map("group-{}".format, count())
+        with trio.fail_after(30):
+            while (found := await coordinator(connection, next(names))).node_id != LEADER:  # noqa: ASYNC110
+                await trio.sleep(0.01)
+            await cut_from_leader(cluster)
+            while await coordinator(connection, found.key) != found:  # noqa: ASYNC110
+                await trio.sleep(0.1)
+
+
+async def test_who_does_not_hear_the_controller_has_producer_ids_from_another() -> None:
+    async with open_three() as (cluster, _, pool):
+        assert cluster.controller == LEADER
+        (address,) = parse_bootstrap(cluster.bootstrap_of(ALONE))
+        connection = await pool.connection(address)
+        await cut_from_leader(cluster)
+        ids = [await producer_id(connection) for _ in range(3)]
+        assert len({*ids}) == 3
+        assert min(ids) >= 0
+        assert not cluster.brokers[ALONE].node.producer_ids.has_some

@@ -100,6 +100,14 @@ MUTATIONS = (
         killed_by="tests/broker/test_leaders_elsewhere.py::test_a_leader_of_an_older_epoch_is_none",
     ),
     Mutation(
+        name="who does not hear the controller has producer ids from others",
+        file="broker/handlers/init_producer_id.py",
+        old="    if may_ask and is_lost and not node.producer_ids.has_some:\n",
+        new="    if may_ask and is_lost and node.producer_ids.has_some:\n",
+        killed_by="tests/system/test_cut_off.py::"
+        "test_who_does_not_hear_the_controller_has_producer_ids_from_another",
+    ),
+    Mutation(
         name="who is asked by another broker asks no third",
         file="broker/handlers/metadata.py",
         old="    if context.session.is_clients and not node.brokers.hears_all:\n",

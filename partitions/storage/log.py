@@ -265,6 +265,7 @@ class Log(CompactingLog):
         """
         with self._state.lock:
             self._state.end_locked()
+            self._state.is_given_up = True
         self._state.recycled.give_up()
         for segment in self._segments:
             segment.forget_files()

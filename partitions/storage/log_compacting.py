@@ -136,7 +136,8 @@ class CompactingLog(ReadingLog):
         return self._segments[0].base_offset != job.segments[0].base_offset
 
     def begin_swap(self, rewritten: Rewritten) -> LogSwap | None:
-        """Have a new segment replace those it was made of; `None` if they are not all there."""
+        """Have a new segment replace those it was made of; `None` if they are not all there, or the
+        log was given up while it was made."""
         old = tuple(
             segment
             for segment in self._segments[:-1]
@@ -147,7 +148,7 @@ class CompactingLog(ReadingLog):
             and old[0].base_offset == rewritten.base_offset
             and old[-1].end_offset == rewritten.end_offset
         )
-        if not is_same or self._state.swap is not None:
+        if not is_same or self._state.swap is not None or self._state.is_given_up:
             return None
         swap = self._state.swap = LogSwap(self._home, self._state, old, rewritten)
         return swap
@@ -183,9 +184,13 @@ class CompactingLog(ReadingLog):
         self._state.swap = None
 
     def note_cleaned(self, cleaned_to: Offset) -> None:
-        """A run has ended. Blocking, for about the time of one sync of a small file."""
-        self._cleaned_to = cleaned_to
-        save_progress(self._home.files, self._home.directory, cleaned_to)
+        """A run has ended; it is of no use if the log was given up since. Blocking, for about the
+        time of one sync of a small file."""
+        with self._state.lock:
+            if self._state.is_given_up:
+                return
+            self._cleaned_to = cleaned_to
+            save_progress(self._home.files, self._home.directory, cleaned_to)
 
     def _forget_cleaned_above(self, offset: Offset) -> None:
         """What is cut off will be followed by something else."""

@@ -166,7 +166,7 @@ class Removal:
             with self.state.lock:
                 # They are known by their names, which a topic made anew gives to its own, and a
                 # log that was reset to where it once began.
-                if self.beginning != self.state.beginnings:
+                if self.state.is_given_up or self.beginning != self.state.beginnings:
                     return
                 if is_recycled:
                     self.home.recycle(segment, self.state.recycled)

@@ -52,6 +52,8 @@ class SyncState:
     loop, without the lock."""
     failure: OSError | None = None
     """The sync that failed. Nothing is known about the disk after it, so none follows."""
+    is_given_up: bool = False
+    """What is at the log's paths may be another's, and its directory may be gone."""
 
     def end_locked(self) -> None:
         """By who holds the lock: nothing of what was captured so far, nor of what was detached, is

@@ -9,6 +9,7 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
 from threading import Event, get_ident
+from typing import Any
 
 import pytest
 import trio
@@ -21,11 +22,14 @@ from tidemark.broker.compaction.process import CompactionFailed, open_run
 from tidemark.broker.node import Node
 from tidemark.broker.replicas.replica import Replica
 from tidemark.client import TopicPartition, open_client
-from tidemark.partitions.storage.compaction.job import Job, SourceSegment
+from tidemark.partitions.storage.compaction.job import Job, Rewritten, SourceSegment
 from tidemark.partitions.storage.compaction.log_swap import LogSwap
 from tidemark.partitions.storage.compaction.settings import CompactionLimits
+from tidemark.partitions.storage.directory import DataDirectory
 from tidemark.partitions.storage.home import LogHome
+from tidemark.partitions.storage.log import Log
 from tidemark.partitions.storage.os_files import OsFiles
+from tidemark.partitions.storage.syncing import final, sync_names
 from tidemark.partitions.storage.verify import verify
 from tidemark.protocol.errors import StorageError
 from tidemark.protocol.records.header import HEADER_BYTES, seal
@@ -212,6 +216,49 @@ async def test_a_topic_may_be_deleted_while_it_is_compacted(tmp_path: Path) -> N
         await create(cluster, "waves")
         await fill(cluster, "waves", rounds=2)
         assert not cluster.broker.node.metrics.compaction.set_aside
+
+
+async def test_a_topic_that_is_deleted_as_a_segment_is_made_is_no_failed_disk(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The new segment comes when the log is given up, and its directory is not yet renamed."""
+    swap, mark = Cleaner._swap, DataDirectory.mark_deleted
+    swapping, begins, renames = trio.Event(), Event(), Event()
+
+    async def wait_deleted(cleaner: Cleaner, log: Log, rewritten: Rewritten) -> None:
+        swapping.set()
+        await until(lambda: not replica.is_available)
+        try:
+            await swap(cleaner, log, rewritten)
+        finally:
+            begins.set()
+
+    def commit(swap: LogSwap) -> bool:
+        begins.set()
+        assert renames.wait(20)
+        with final(swap._state):
+            sync_names(swap._home)
+        raise AssertionError("its directory is still there")
+
+    def rename(*arguments: Any) -> list[str]:
+        assert begins.wait(20)
+        renamed = mark(*arguments)
+        renames.set()
+        return renamed
+
+    monkeypatch.setattr(Cleaner, "_swap", wait_deleted)
+    monkeypatch.setattr(LogSwap, "commit", commit)
+    monkeypatch.setattr(DataDirectory, "mark_deleted", rename)
+    async with open_cluster(data_dir=tmp_path, settings=SETTINGS) as cluster:
+        await create(cluster, "waves")
+        replica = replica_of(cluster, "waves")
+        await fill(cluster, "waves")
+        await swapping.wait()
+        async with open_client(cluster.bootstrap) as client:
+            await client.admin.delete_topic("waves")
+        await create(cluster, "others")
+        await fill(cluster, "others", rounds=1)
+        assert cluster.broker.node.metrics.compaction.failures.value == 0
 
 
 # The process

@@ -310,6 +310,20 @@ def test_a_segment_that_is_gone_is_not_replaced() -> None:
     assert log.begin_swap(first) is None
 
 
+def test_a_log_that_is_given_up_is_left_as_it_is() -> None:
+    """Its directory is renamed by then, and the path may soon be another log's."""
+    files, log = filled()
+    run = run_of(files, log)
+    first = next(iter(run))
+    log.abandon()
+    log.start_offset = Offset(9)
+    before = files.sizes(DIRECTORY)
+    assert log.begin_swap(first) is None
+    log.sweep().run()
+    log.note_cleaned(Offset(9))
+    assert files.sizes(DIRECTORY) == before
+
+
 def test_damage_is_found_before_anything_is_replaced() -> None:
     files, log = filled()
     file = files.open(f"{DIRECTORY}/{segment_names(files)[-2]}")

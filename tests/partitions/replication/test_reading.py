@@ -7,7 +7,13 @@ from hypothesis import strategies as st
 from tests.partitions.storage.batches import batch
 from tidemark.partitions.raft.entries import Configuration, EpochStart
 from tidemark.partitions.replication.reading import read_entries
-from tidemark.partitions.replication.recent import KeptRun, RecentBytes, RecentRuns, find
+from tidemark.partitions.replication.recent import (
+    RUN_BYTES,
+    KeptRun,
+    RecentBytes,
+    RecentRuns,
+    find,
+)
 from tidemark.partitions.storage.log import Log
 from tidemark.partitions.storage.settings import LogSettings
 from tidemark.protocol.types import ORIGIN, Epoch, NodeId, Offset, Position
@@ -87,15 +93,24 @@ def test_any_part_of_it_is_a_part_of_it(
 
 def test_only_so_many_bytes_are_kept_and_the_oldest_go() -> None:
     recent: RecentRuns = {}
-    kept = RecentBytes(3 * SIZE)
+    kept = RecentBytes(3 * (SIZE + RUN_BYTES))
     log_with(recent, kept)
     assert sorted(recent) == [3, 4, 5]
-    assert kept.size_bytes == 3 * SIZE
+    assert kept.size_bytes == 3 * (SIZE + RUN_BYTES)
+
+
+def test_what_a_run_takes_beside_its_records_counts() -> None:
+    """Of small batches that is most of it: two hundred thousand were kept, in 80 MB."""
+    recent: RecentRuns = {}
+    kept = RecentBytes(100_000)
+    for offset in range(2_000):
+        kept.keep(recent, KeptRun(Epoch(1), Offset(offset), Offset(offset + 1), b"small"))
+    assert 300 < len(recent) < 340
 
 
 def test_what_was_kept_anew_does_not_go_with_what_it_replaced() -> None:
     recent: RecentRuns = {}
-    kept = RecentBytes(2 * SIZE)
+    kept = RecentBytes(2 * (SIZE + RUN_BYTES))
     for epoch in (1, 2):
         kept.keep(recent, KeptRun(Epoch(epoch), Offset(0), Offset(1), batch(0, epoch=epoch)))
     kept.keep(recent, KeptRun(Epoch(2), Offset(1), Offset(2), batch(1, epoch=2)))

@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from functools import partial
 from random import Random
 from typing import TYPE_CHECKING, Final
+from uuid import UUID
 
 import trio
 
@@ -130,11 +131,15 @@ class Balancer:
                 await self._is_woken.wait()
             self._is_woken = trio.Event()
             self._is_busy = False
+            self._history.forget_gone(self._is_there)
             if self._cluster.leads:
                 await self._look()
             else:
                 self._rest()
             await trio.sleep(_GAP_SECONDS)
+
+    def _is_there(self, topic_id: UUID) -> bool:
+        return self._cluster.state.topic_by_id(topic_id) is not None
 
     @property
     def _pause_seconds(self) -> float:

@@ -125,6 +125,7 @@ class Gathering:
             gone = self._changes.note(now_ms)
             if gone:
                 self._forget(gone)
+            self._reports.forget_gone(self._changes.topics.__contains__)
             for key in self._rates.settled(now_ms):
                 self._changes.add(key)
             self._is_outdated |= bool(gone or self._changes)

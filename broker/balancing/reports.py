@@ -39,6 +39,7 @@ _RATE_CHANGE: Final = 0.02
 _RATE_CHANGE_MIN_PER_SECOND: Final = 1_000
 _SIZE_CHANGE: Final = 0.1
 _SIZE_CHANGE_MIN: Final = 1 << 20
+_STALE_KEPT: Final = 64
 
 Leader: TypeAlias = Callable[[], tuple[NodeId | None, Epoch]]
 """Who leads the metadata, and in which epoch."""
@@ -81,6 +82,7 @@ class Reports:
         # change with whom is told of it.
         self._disks: dict[NodeId, DiskState] = {}
         self._changed: set[PartitionKey] = set()
+        self._look_above = _STALE_KEPT
         self.on_disk: Callable[[], None] = _do_nothing
         """Called when a disk is told of for the first time, or is full, or has room again."""
 
@@ -131,6 +133,16 @@ class Reports:
         for loads in self._loads.values():
             for key in [key for key in loads if key.topic_id in topics]:
                 del loads[key]
+
+    def forget_gone(self, is_there: Callable[[UUID], bool]) -> None:
+        """Forget all topics but those that are there: a report may come after the deletion. To be
+        called again and again: it looks where there is twice as much as was kept the last time."""
+        if sum(map(len, self._loads.values())) <= self._look_above:
+            return
+        for loads in self._loads.values():
+            for key in [key for key in loads if not is_there(key.topic_id)]:
+                del loads[key]
+        self._look_above = 2 * sum(map(len, self._loads.values())) + _STALE_KEPT
 
     def _be_in(self, epoch: Epoch | None) -> None:
         if self._epoch != epoch:

@@ -4,6 +4,7 @@ import logging
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import TypeVar
+from uuid import UUID
 
 import pytest
 import trio
@@ -123,6 +124,21 @@ async def test_it_does_nothing_while_another_broker_leads_the_metadata(
             await trio.sleep(10)
             assert world.leaders() == {1: 4, 2: 4, 3: 4}
             assert world.metrics.brokers[NodeId(2)].leaders == 4
+
+
+async def test_moves_of_deleted_topics_are_forgotten_where_nobody_plans(
+    autojump_clock: MockClock,
+) -> None:
+    async with open_world(*EVERYWHERE) as world:
+        await uneven(world)
+        (kept,) = world.state.topics.values()
+        at = [PartitionId(kept.id, 0), *(PartitionId(UUID(int=n), 0) for n in range(1_000, 2_000))]
+        world.group.is_serving = False
+        async with balancing(world):
+            for partition in at:
+                world.history.move_ended(partition, now())
+            await trio.sleep(60)
+        assert [each for each in at if world.history.moved_ms(each) is not None] == at[:1]
 
 
 async def test_what_no_leader_has_told_of_stays_where_it_is(autojump_clock: MockClock) -> None:

@@ -240,6 +240,17 @@ def test_deleted_topics_are_forgotten() -> None:
     assert reports.load(PartitionKey(TOPIC, 0), ONE, Epoch(3)) is None
 
 
+def test_what_is_told_of_topics_after_they_were_deleted_is_forgotten_in_time() -> None:
+    reports = Reports(lambda: Epoch(5), lambda: 7)
+    for number in range(1_000):
+        reports.take(ONE, report(replace(load(), topic_id=UUID(int=number))))
+        reports.forget_gone({TOPIC}.__contains__)
+    kept = [PartitionKey(UUID(int=number), 0) for number in range(1_000)]
+    kept = [key for key in kept if reports.load(key, ONE, Epoch(3)) is not None]
+    assert PartitionKey(TOPIC, 0) in kept
+    assert len(kept) < 100
+
+
 def test_what_was_told_or_forgotten_is_news_once() -> None:
     leading: list[Epoch | None] = [Epoch(5)]
     reports = Reports(lambda: leading[0], lambda: 7)

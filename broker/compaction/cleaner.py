@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable
 from contextlib import aclosing
 from typing import Final, NamedTuple, TypeVar
 
@@ -82,7 +82,10 @@ class Cleaner:
         """What is to be done next; looks at every log that is compacted."""
         found: list[Due] = []
         ratios: dict[str, float] = {}
+        here = set[PartitionKey]()
         for number, replica in enumerate(self._hosted):
+            if replica.config.is_compacted:
+                here.add(replica.key)
             is_compacted = replica.config.is_compacted and replica.is_available
             if is_compacted:
                 ratios[replica.name] = 1.0
@@ -93,7 +96,14 @@ class Cleaner:
             if is_compacted or number % _PASSED_OVER_MAX == 0:
                 await trio.lowlevel.checkpoint()
         self._metrics.looked_at(ratios)
+        self._keep_only(here)
         return max(found, key=_urgency, default=None)
+
+    def _keep_only(self, keys: Collection[PartitionKey]) -> None:
+        """Forget all others: they were deleted, or moved away."""
+        for of_partitions in (self._set_aside, self._stuck_at):
+            for key in of_partitions.keys() - keys:
+                del of_partitions[key]
 
     def _look(self, replica: Replica, ratios: dict[str, float]) -> Due | None:
         settings = compaction_settings(replica.config)

@@ -302,6 +302,21 @@ async def test_a_log_that_cannot_be_looked_at_for_want_of_descriptors_is_looked_
         assert not cleaner._is_set_aside(replica.key)
 
 
+async def test_what_is_known_of_a_log_is_forgotten_with_it(tmp_path: Path) -> None:
+    async with open_cluster(data_dir=tmp_path) as cluster:
+        await create(cluster, "waves")
+        await create(cluster, "rides")
+        node, kept = cluster.broker.node, replica_of(cluster, "waves")
+        hosted = [kept, replica_of(cluster, "rides")]
+        cleaner = Cleaner(node.settings, kept._services, hosted)
+        for replica in hosted:
+            cleaner._fail(replica, "it is damaged", is_final=True)
+            cleaner._stuck_at[replica.key] = Offset(3)
+        del hosted[1]
+        assert await cleaner._dirtiest() is None
+        assert list(cleaner._set_aside) == list(cleaner._stuck_at) == [kept.key]
+
+
 async def test_what_could_not_be_done_to_its_end_is_tried_again(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

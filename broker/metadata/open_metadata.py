@@ -266,7 +266,7 @@ class _Parts:
             self._neighbours.run,
             self._keep_snapshots,
             partial(upkeep.remove_leftovers, self._hosting, services.directory),
-            partial(upkeep.sweep, settings, services, self._hosting),
+            partial(upkeep.sweep, settings, services, self._hosting, lambda: self.cluster.state),
             *self._compaction(),
             partial(
                 keep_voters,

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import logging
 import math
+from collections.abc import Callable
 from typing import Final
+from uuid import UUID
 
 import trio
 
@@ -12,6 +14,7 @@ from tidemark.broker.config import BrokerSettings
 from tidemark.broker.metadata.hosting import Hosting
 from tidemark.broker.replicas.replica_parts import ReplicaServices
 from tidemark.broker.threads import in_thread
+from tidemark.partitions.state_machines.cluster import ClusterState
 from tidemark.partitions.storage.directory import DataDirectory
 from tidemark.protocol.errors import CorruptBatch, StorageError
 
@@ -52,7 +55,12 @@ async def _remove_all(directory: DataDirectory) -> bool:
     return failure is None
 
 
-async def sweep(settings: BrokerSettings, services: ReplicaServices, hosting: Hosting) -> None:
+async def sweep(
+    settings: BrokerSettings,
+    services: ReplicaServices,
+    hosting: Hosting,
+    state: Callable[[], ClusterState],
+) -> None:
     """One pass over all partitions at a time: retention, and producers that have gone quiet."""
     interval = settings.log_retention_check_interval_ms / 1000
     await _pause(services, min(interval, FIRST_SWEEP_SECONDS_MAX))
@@ -65,7 +73,17 @@ async def sweep(settings: BrokerSettings, services: ReplicaServices, hosting: Ho
             except (OSError, StorageError, CorruptBatch) as error:
                 services.storage_failed(f"{replica.name}: retention: {error}")
             await trio.lowlevel.checkpoint()
+        forget_gone(services, state())
         await _pause(services, interval)
+
+
+def forget_gone(services: ReplicaServices, state: ClusterState) -> None:
+    """What was heard of topics after they were deleted."""
+
+    def exists(topic_id: UUID) -> bool:
+        return state.topic_by_id(topic_id) is not None
+
+    services.driver.node.forget_gone(exists, state.version)
 
 
 async def _pause(services: ReplicaServices, seconds_max: float) -> None:

@@ -7,15 +7,16 @@ and what was sent to it is lost.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
 from functools import partial
 from typing import Final
+from uuid import UUID
 
 from tidemark.partitions.raft.group import Group
 from tidemark.partitions.raft.messages import Opened
 from tidemark.partitions.replication.checking import is_within_reach
 from tidemark.partitions.replication.group_replica import GroupReplica
-from tidemark.partitions.replication.known_leaders import KnownLeaders
+from tidemark.partitions.replication.known_leaders import KnownLeader, KnownLeaders
 from tidemark.partitions.replication.outbox import Outbox
 from tidemark.partitions.replication.peer_messages import GroupBeat, GroupMessage
 from tidemark.partitions.replication.peer_table import PeerTable
@@ -83,6 +84,20 @@ class Leaders:
         """The group does not exist any more."""
         self.known.remove(key)
         self._parted.pop(key, None)
+
+    def forget_gone(self, exists: Callable[[UUID], bool], version: int) -> None:
+        """As far as the metadata say so at this version, and no leader has said that it knows of a
+        later one. What has just been applied somewhere is not always said at once, so a group is
+        forgotten when it was gone the last time, too."""
+
+        def is_gone(key: PartitionKey, known: KnownLeader) -> bool:
+            return not (
+                key in self._replicas
+                or exists(key.topic_id)
+                or self._peers.has_applied(known.node, version)
+            )
+
+        self.known.forget_gone(is_gone)
 
     # What replicas believe
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from uuid import UUID
 
 from tidemark.partitions.replication.confirming import Confirmed, Question
 from tidemark.partitions.replication.elections import Priority
@@ -72,6 +73,11 @@ class GroupsNode(MeetingNode):
         self.confirmations.give_up(key)
         if is_deleted:
             self.outbox.stage_record(journal.forget(key))
+
+    def forget_gone(self, exists: Callable[[UUID], bool], version: int) -> None:
+        """Forget who leads groups whose topics do not exist, by this version of the metadata. To be
+        called now and then: one that is gone twice is forgotten."""
+        self._leaders.forget_gone(exists, version)
 
     def observe(
         self,

@@ -4,7 +4,7 @@ from uuid import UUID
 
 import pytest
 
-from tidemark.partitions.replication.known_leaders import KnownLeaders
+from tidemark.partitions.replication.known_leaders import NOT_KNOWN, KnownLeaders
 from tidemark.partitions.replication.peer_messages import GroupBeat
 from tidemark.partitions.storage.state_db import PartitionKey
 from tidemark.protocol.types import ORIGIN, Epoch, NodeId, Offset
@@ -58,3 +58,15 @@ def test_a_process_that_is_gone_leads_nothing() -> None:
     assert known.forget_process(A) == [KEY]
     assert list(known.led_by(A)) == []
     assert known.leads_no_more(A, KEY, Epoch(1))
+
+
+def test_what_is_gone_is_forgotten_once_it_was_gone_before() -> None:
+    known = KnownLeaders()
+    known.hear(A, beat(1))
+    known.forget_gone(lambda key, leader: (key, leader.node) == (KEY, A))
+    assert known.get(KEY).leads
+    known.forget_gone(lambda key, leader: False)
+    known.forget_gone(lambda key, leader: True)
+    assert known.get(KEY).leads
+    known.forget_gone(lambda key, leader: True)
+    assert known.get(KEY) == NOT_KNOWN

@@ -47,6 +47,25 @@ def test_heartbeats_say_what_is_committed_to_the_groups_members_only() -> None:
     assert carried == {1: 1, 3: 1, 4: 0}
 
 
+def test_a_leader_that_speaks_of_a_group_after_its_end_is_not_remembered() -> None:
+    """It had yet to hear of that when it said so, and will not say anything else."""
+    cluster = Cluster(4)
+    for number in (1, 2, 3):
+        cluster[number].open([1, 2, 3], preference=[2, 1, 3])
+    cluster.run(1)
+    node = cluster[4].node
+    node.remove(KEY, is_deleted=True)
+    assert node.leader_of(KEY) == (None, -1)
+    cluster[2].node.peers.metadata_version = 6
+    cluster[2].node._news.add(KEY, [NodeId(4)])
+    cluster.run(1)
+    for exists, version in ((True, 7), (False, 5), (False, 5), (False, 7)):
+        node.forget_gone(lambda _: exists, version)  # noqa: B023 # called at once
+        assert node.leader_of(KEY) == (2, 0)
+    node.forget_gone(lambda _: False, 7)
+    assert node.leader_of(KEY) == (None, -1)
+
+
 def test_brokers_without_a_replica_know_who_leads() -> None:
     cluster = Cluster(4)
     for number in (1, 2, 3):

@@ -259,6 +259,14 @@ MUTATIONS = (
         "::test_a_sync_that_fails_at_the_end_of_a_swap_ends_the_broker",
     ),
     Mutation(
+        name="a log that was given up begins no swap",
+        file="partitions/storage/log_compacting.py",
+        old=" or self._state.is_given_up:\n            return None",
+        new=":\n            return None",
+        killed_by="tests/broker/compaction/test_cleaner.py"
+        "::test_a_topic_that_is_deleted_as_a_segment_is_made_is_no_failed_disk",
+    ),
+    Mutation(
         name="a swap that is finished later does not take the new segment for an old one",
         file="partitions/storage/compaction/swapping.py",
         old="    if swap in swaps_in(there):\n",

@@ -22,7 +22,11 @@ from tidemark.partitions.storage.state_db import PartitionKey
 from tidemark.protocol.errors import StorageError
 from tidemark.protocol.types import Epoch, NodeId, Offset
 
-_CONFIG: Final = TopicConfig.from_overrides({"flush": "commit", "retention.ms": "-1"})
+# What lies below a snapshot goes a segment at a time, and the one that is written to stays.
+_SEGMENT_BYTES: Final = 4 << 20
+_CONFIG: Final = TopicConfig.from_overrides(
+    {"flush": "commit", "retention.ms": "-1", "segment.bytes": str(_SEGMENT_BYTES)}
+)
 
 
 async def open_cluster_replica(

@@ -16,8 +16,9 @@ from tests.broker.nodes import open_node
 from tidemark.broker.metadata.cluster_log import CLUSTER_KEY
 from tidemark.broker.metadata.topic import NewTopic, Topic
 from tidemark.broker.replicas.replica import Replica
+from tidemark.partitions.state_machines.client_quotas import EntityPart, EntityType, QuotaChange
 from tidemark.partitions.state_machines.cluster import ClusterState
-from tidemark.partitions.state_machines.cluster_commands import SetBrokerConfigs
+from tidemark.partitions.state_machines.cluster_commands import AlterQuotas, SetBrokerConfigs
 from tidemark.partitions.state_machines.cluster_values import TopicMetadata
 from tidemark.partitions.state_machines.topic_names import CONSUMER_OFFSETS
 from tidemark.partitions.storage.state_db import StateDb
@@ -258,6 +259,26 @@ async def test_many_commands_become_a_snapshot(
         while _metadata_start(tmp_path) <= 5:
             async with open_node(tmp_path):
                 await trio.sleep(0.1)
+
+
+async def test_what_lies_below_a_snapshot_goes_from_the_disk_too(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("tidemark.broker.metadata.cluster_snapshots.COMMANDS_MAX", 20)
+    client = (EntityPart(EntityType.CLIENT_ID, "c" * 30_000),)
+    async with open_node(tmp_path) as node:
+        for rate in range(500):
+            change = QuotaChange(entity=client, values={"producer_byte_rate": 1.0 + rate})
+            await node.cluster.propose(partial(_quotas_altered, change))
+        directory = tmp_path / "__cluster-0"
+        await wait_until(
+            lambda: sum(log.stat().st_size for log in directory.glob("*.log")) < 9_000_000,
+            seconds=10,
+        )
+
+
+def _quotas_altered(change: QuotaChange, state: ClusterState) -> AlterQuotas:
+    return AlterQuotas(at_version=state.version, changes=(change,))
 
 
 def _metadata_start(data_dir: Path) -> Offset:

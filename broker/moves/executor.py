@@ -35,6 +35,9 @@ LOOK_SECONDS: Final = 0.05
 """While there are wishes: who leads a partition changes without a word in the metadata."""
 ARRIVED_SECONDS: Final = 0.5
 """The target lets the leader before it say how the move went, for so long."""
+LATE_SECONDS: Final = 5.0
+"""So long is tried what is too late by this broker's clock. It may be wrong: a wish's deadline is
+set, and the wish struck, by the clock of who leads the metadata."""
 _AGAIN_SECONDS: Final = 0.1
 
 logger = logging.getLogger(__name__)
@@ -125,8 +128,7 @@ class MoveExecutor:
     def _begin(self, wish: LeaderMove, replica: GroupReplica) -> None:
         seconds_left = (wish.deadline_ms - self._clock.now_ms()) / 1000
         if seconds_left <= 0:
-            self._say(_outcome(wish, "not by its deadline: nobody could begin it"))
-            return
+            seconds_left = LATE_SECONDS
         now = trio.current_time()
         try:
             self._groups.move_leader(replica.key, wish.target, now + seconds_left, now=now)

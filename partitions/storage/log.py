@@ -143,6 +143,7 @@ class Log(CompactingLog):
             files,
             self._segments[:-1],
             settings,
+            active=self._active,
             size_bytes=self.size_bytes,
             now_ms=now_ms,
             end_offset=end_offset,

@@ -7,6 +7,8 @@ and some set nonsense.
   believed: the file's time counts. A producer that writes microseconds into a field of
   milliseconds cannot keep its segments for ever.
 * The same for a segment without timestamps.
+* A file's time that is yet to come, of a clock that was ahead for a while, is not believed where
+  the files of later segments have an earlier one.
 * A timestamp in the past is believed: who loads last year's records into a topic that keeps a week
   loses them at the next sweep, in Kafka too. Set the topic's `retention.ms` first.
 
@@ -22,7 +24,8 @@ One absurd timestamp begins one new segment, and the next one not another: a seg
 one lies in the future is left to the sweep.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from itertools import chain, islice
 from typing import Final, Self
 
 from tidemark.partitions.storage.files import Files
@@ -47,6 +50,7 @@ def expired_count(
     sealed: Sequence[Segment],
     settings: LogSettings,
     *,
+    active: Segment,
     size_bytes: int,
     now_ms: int,
     end_offset: Offset,
@@ -59,7 +63,8 @@ def expired_count(
         too_large = settings.retention_bytes >= 0 and (
             size_bytes - segment.size_bytes >= settings.retention_bytes
         )
-        if not too_large and not _is_too_old(files, segment, settings, now_ms):
+        following = chain(islice(sealed, count + 1, None), [active])
+        if not too_large and not _is_too_old(files, segment, settings, now_ms, following):
             break
         size_bytes -= segment.size_bytes
         count += 1
@@ -70,7 +75,8 @@ def is_roll_due(files: Files, active: Segment, settings: LogSettings, now_ms: in
     """Whether the segment that is written to is to be closed: by age, or to be removed."""
     if active.size_bytes == 0:
         return False
-    if active.first_seen_ms is None:
+    # It is yet to come where the clock was ahead when it was noted.
+    if active.first_seen_ms is None or active.first_seen_ms > now_ms:
         active.first_seen_ms = first_time_ms(active, now_ms)
     if now_ms - active.first_seen_ms >= _open_ms_max(active, settings):
         return True
@@ -101,10 +107,20 @@ def _open_ms_max(segment: Segment, settings: LogSettings) -> int:
     return settings.segment_ms - crc32c(segment.path.encode()) % jitter_ms
 
 
-def _is_too_old(files: Files, segment: Segment, settings: LogSettings, now_ms: int) -> bool:
+def _is_too_old(
+    files: Files,
+    segment: Segment,
+    settings: LogSettings,
+    now_ms: int,
+    following: Iterable[Segment] = (),
+) -> bool:
+    """`following` are the segments behind it, which were begun after its last record came."""
     if settings.retention_ms < 0:
         return False
-    return now_ms - last_time_ms(files, segment) > settings.retention_ms
+    last_ms = last_time_ms(files, segment)
+    if last_ms > now_ms:
+        last_ms = min([last_ms, *(files.modified_ms(each.path) for each in following)])
+    return now_ms - last_ms > settings.retention_ms
 
 
 def last_time_ms(files: Files, segment: Segment) -> int:

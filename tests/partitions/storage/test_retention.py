@@ -145,6 +145,30 @@ def test_a_clock_that_goes_back_removes_nothing(files: MemoryFiles) -> None:
     assert log.segment_count == 2
 
 
+def test_a_clock_that_was_ahead_for_a_while_keeps_nothing_for_ever(files: MemoryFiles) -> None:
+    """What came then says so, and so does its file. What followed came later, and tells the time."""
+    log = open_log(files, retention_ms=HOUR)
+    files.now_ms = NOW + 1000 * HOUR
+    append(log, *[files.now_ms] * 4)
+    files.now_ms = NOW
+    append(log, NOW, NOW, NOW)
+    assert retain(log, NOW + HOUR) == 0
+    assert retain(log, NOW + HOUR + 1) == 4
+
+
+def test_a_clock_that_was_ahead_for_a_while_leaves_no_segment_open_for_ever(
+    files: MemoryFiles,
+) -> None:
+    log = open_log(files, retention_ms=HOUR, segment_ms=HOUR, segment_bytes=1 << 20)
+    files.now_ms = NOW + 1000 * HOUR
+    append(log, files.now_ms)
+    assert retain(log, files.now_ms) == 0
+    files.now_ms = NOW
+    assert retain(log) == 0
+    assert retain(log, NOW + HOUR) == 0
+    assert log.segment_count == 2
+
+
 # DeleteRecords
 
 

@@ -18,6 +18,7 @@ from __future__ import annotations
 import time
 from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from contextlib import asynccontextmanager, contextmanager
+from functools import partial
 from typing import Final
 
 import trio
@@ -59,6 +60,7 @@ class DiskWriter:
         when_done: Callable[[Callable[[], None]], None] = lambda callback: callback(),
     ) -> None:
         self._journal = journal
+        self._call_in_loop = call_in_loop
         self._when_done = when_done
         self._failed = failed
         self._observe = observe
@@ -139,6 +141,10 @@ class DiskWriter:
             self._tell_waiting()
             self._has_failed.set()
             self._failed(error)
+
+    def fail_soon(self, error: OSError) -> None:
+        """The same, from any thread."""
+        self._call_in_loop(partial(self.fail, error))
 
     # Waiting
 

@@ -1,13 +1,15 @@
 """The file of `state.db`: opened, its transactions, and what it says of the directory itself."""
 
+import errno
+import os
 import sqlite3
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from threading import RLock
 from typing import Final, Self
 from uuid import UUID, uuid4, uuid5
 
-from tidemark.partitions.storage.refusals import NotRecorded
+from tidemark.partitions.storage.refusals import NotRecorded, SyncFailed
 from tidemark.partitions.storage.state_schema import prepare
 from tidemark.partitions.storage.state_values import BrokerRun, Condition
 from tidemark.protocol.errors import StorageError
@@ -17,6 +19,7 @@ _INCARNATION: Final = "incarnation"
 _BOOT_ID: Final = "boot_id"
 _CLEAN_STOP: Final = "clean_stop"
 JOURNAL_START: Final = "journal_start"
+_FAILED_SYNCS: Final = frozenset({sqlite3.SQLITE_IOERR_FSYNC, sqlite3.SQLITE_IOERR_DIR_FSYNC})
 _JOURNAL_OWNER: Final = "journal_owner"
 
 
@@ -33,6 +36,8 @@ class StateFile:
         self._connection = connection
         self._path = path
         self._lock = RLock()
+        self.on_sync_failed: Callable[[SyncFailed], None] = lambda error: None
+        """Told of it, on whatever thread, by whoever uses the file then."""
         with self.transaction():
             if self.meta(_DIRECTORY_ID) is None:
                 self.set_meta(_DIRECTORY_ID, str(new_id or uuid4()))
@@ -76,6 +81,9 @@ class StateFile:
                 yield connection
                 connection.execute("COMMIT")
             except sqlite3.Error as error:
+                if getattr(error, "sqlite_errorcode", 0) in _FAILED_SYNCS:
+                    number = errno.EIO
+                    self.on_sync_failed(SyncFailed(number, os.strerror(number), self._path))
                 raise NotRecorded(f"{self._path}: {error}") from error
             finally:
                 # Does nothing after a commit.

@@ -246,7 +246,15 @@ class Moves:
     def _resume(self, move: _Move, now: float) -> None:
         if move.is_paused:
             move.paused_seconds += now - move.paused_at
+            self._take_back(move)
             move.replica.resume_writes()
+
+    def _take_back(self, move: _Move) -> None:
+        """Go on leading though the target was told to campaign: who is about to give the lead away
+        takes no writes. Should the target be elected yet, it is as after any election."""
+        replica = move.replica
+        if replica.is_leader and replica.epoch == move.epoch:
+            replica.tell(Group.abort_hand_over)
 
 
 def _progress(group: Group, node: NodeId) -> NodeProgress | None:

@@ -48,6 +48,13 @@ MUTATIONS = (
         killed_by=f"{_MOVES}test_writes_flow_between_two_attempts",
     ),
     Mutation(
+        name="who was to be given the lead, and was not elected, is not waited for",
+        file="partitions/replication/moves.py",
+        old="            replica.tell(Group.abort_hand_over)\n",
+        new="            pass\n",
+        killed_by=f"{_MOVES}test_writes_flow_as_soon_as_a_target_was_not_elected_in_time",
+    ),
+    Mutation(
         name="a node whose time passes looks at its moves",
         file="partitions/replication/node.py",
         old="        self.moves.tick(now)\n",

@@ -183,6 +183,25 @@ def test_writes_flow_between_two_attempts() -> None:
     assert cluster[3].committed_values() == ["a", "b", "c"]
 
 
+def test_writes_flow_as_soon_as_a_target_was_not_elected_in_time() -> None:
+    cluster = MovingCluster()
+    cluster.lost = (HandOver,)
+    cluster.begin(2)
+    cluster.run(0.1)
+    assert cluster.moves().phase(KEY) is Phase.HAND_OVER
+    cluster.run(0.5)
+    assert cluster.moves().phase(KEY) is Phase.CATCH_UP
+    assert cluster[1].append("a"), "between two attempts"
+    cluster.run(0.3)
+    assert cluster.moves().phase(KEY) is Phase.HAND_OVER
+    cluster.moves().abort(KEY, "it was called off", cluster.now)
+    assert cluster[1].append("b"), "and after the last"
+    cluster.pool += cluster.late  # The target is told after all.
+    cluster.lost = ()
+    cluster.run(1)
+    assert cluster.leader().committed_values() == ["a", "b"]
+
+
 @pytest.mark.parametrize("kind", [HandOver, VoteRequest])
 def test_a_lost_message_costs_an_attempt_and_no_more(kind: type) -> None:
     cluster = MovingCluster()

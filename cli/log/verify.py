@@ -76,6 +76,8 @@ def _print_verifications(found: list[Verification], form: Form) -> None:
     if form in (Form.JSON, Form.YAML):
         print_value(rows, form)
         return
+    if not rows:
+        return  # All were removed meanwhile.
     hidden = {"problems"}
     if not any(each.older_bytes for each in found):
         hidden.add("older_bytes")

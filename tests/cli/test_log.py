@@ -161,6 +161,16 @@ def test_a_partition_that_is_removed_meanwhile_is_named_and_the_others_are_verif
     assert printed.err == f"{gone} was removed meanwhile\n"
 
 
+def test_where_every_partition_is_removed_meanwhile_there_is_nothing_to_be_shown(
+    partition: Path, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    gone = f"{partition.parent}/gone-0"
+    monkeypatch.setattr("tidemark.cli.log.verify.partition_directories", lambda *_: [gone])
+    printed = tidemark(capfd, "log", "verify", partition.parent)
+    assert (printed.status, printed.out) == (0, "")
+    assert printed.err == f"{gone} was removed meanwhile\n"
+
+
 def test_what_an_older_segment_has_left_is_shown_and_no_damage(
     partition: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:

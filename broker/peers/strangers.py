@@ -27,13 +27,14 @@ class Strangers:
     def __init__(self, services: PeerServices, owner: IncomingOwner) -> None:
         self._services = services
         self._owner = owner
-        self._waited_for: dict[Incoming, None] = {}
-        self._silent = 0  # more of them, of which it is not known how they speak
+        # In the order of their coming. Of whom it is not known yet how they speak: what ends the
+        # wait for that.
+        self._waited_for: dict[Incoming | trio.CancelScope, None] = {}
 
     def begin(self, accepted: socket.socket) -> None:
         """Somebody has connected."""
         tls = self._services.tls
-        if len(self._waited_for) + self._silent >= _STRANGERS_MAX and not self._send_one_away():
+        if len(self._waited_for) >= _STRANGERS_MAX and not self._send_one_away():
             accepted.close()
             self._count(PeerEnd.TOO_MANY)
         elif tls is None:
@@ -41,37 +42,46 @@ class Strangers:
         elif tls.value.is_required:
             self._take(accepted, tls.value.taking)
         else:
-            self._silent += 1
-            self._services.tasks.start_soon(self._take_as_it_speaks, accepted, tls)
+            listening = trio.CancelScope(deadline=trio.current_time() + HELLO_SECONDS)
+            self._waited_for[listening] = None
+            self._services.tasks.start_soon(self._take_as_it_speaks, accepted, tls, listening)
 
     def forget(self, incoming: Incoming) -> None:
         """Doing it twice is allowed."""
         self._waited_for.pop(incoming, None)
 
     def close(self) -> None:
-        for incoming in list(self._waited_for):
-            incoming.close(PeerEnd.STOPPING, "this broker stops")
+        for each in list(self._waited_for):
+            if isinstance(each, Incoming):
+                each.close(PeerEnd.STOPPING, "this broker stops")
 
     def _send_one_away(self) -> bool:
         """Who has been silent longest, so that a broker, which is not, gets in beside any number of
         others; false: all are being answered."""
-        for incoming in self._waited_for:
-            if not incoming.calls:
-                incoming.close(PeerEnd.TOO_MANY, "others are waiting, and it says nothing")
+        for each in self._waited_for:
+            if isinstance(each, trio.CancelScope):
+                del self._waited_for[each]
+                each.cancel()
+                return True
+            if not each.calls:
+                each.close(PeerEnd.TOO_MANY, "others are waiting, and it says nothing")
                 return True
         return False
 
-    async def _take_as_it_speaks(self, accepted: socket.socket, tls: PeerTls) -> None:
+    async def _take_as_it_speaks(
+        self, accepted: socket.socket, tls: PeerTls, listening: trio.CancelScope
+    ) -> None:
         speaks_tls: bool | None = None
         try:
-            with trio.move_on_after(HELLO_SECONDS):
+            with listening:
                 speaks_tls = await _begins_tls(accepted)
             if speaks_tls is None:
-                self._count(PeerEnd.NO_HELLO)
+                is_late = listening in self._waited_for
+                self._count(PeerEnd.NO_HELLO if is_late else PeerEnd.TOO_MANY)
         except OSError as error:
             self._failed(error)
         finally:
-            self._silent -= 1
+            self._waited_for.pop(listening, None)
             if speaks_tls is None:
                 accepted.close()
         if speaks_tls is not None:

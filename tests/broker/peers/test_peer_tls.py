@@ -289,7 +289,7 @@ async def test_who_says_nothing_is_hung_up_on_where_it_may_speak_either(
             pass
         await wait_until(lambda: one.metrics.ended[PeerEnd.BY_PEER].value == 1)
         assert one.metrics.ended[PeerEnd.NO_HELLO].value == 1
-        assert one.network.strangers._silent == 0
+        assert not one.network.strangers._waited_for
 
 
 async def test_a_link_without_it_is_mended_as_soon_as_any(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -324,11 +324,16 @@ async def test_one_that_cannot_be_watched_is_hung_up_on_and_nobody_else(
             patched.setattr("tidemark.broker.peers.strangers._begins_tls", no_room)
             with socket.create_connection(one.address):
                 await wait_until(lambda: one.metrics.ended[PeerEnd.ERROR].value == 1)
-        assert one.network.strangers._silent == 0
+        assert not one.network.strangers._waited_for
 
 
-async def test_a_broker_gets_in_beside_any_number_of_strangers() -> None:
-    async with open_one(1) as one, open_one(2) as two, AsyncExitStack() as strangers:
+@pytest.mark.parametrize("speaks", [PLAIN, TLS, attrs.evolve(TLS, peer_ssl_required=False)])
+async def test_a_broker_gets_in_beside_any_number_of_strangers(speaks: BrokerSettings) -> None:
+    async with (
+        open_one(1, speaks=speaks) as one,
+        open_one(2, speaks=speaks) as two,
+        AsyncExitStack() as strangers,
+    ):
         for _ in range(100):
             strangers.enter_context(socket.create_connection(one.address))
         await wait_until(lambda: one.metrics.ended[PeerEnd.TOO_MANY].value >= 36)

@@ -72,6 +72,7 @@ _SNAPSHOT_FORMAT: Final = 7
 _SNAPSHOT_FORMATS: Final = (2, 3, 4, 5, 6, 7)
 """Those that can be read. Format 2 had no wishes, 3 no quotas and no configs of brokers, 4 none of
 groups, 5 no ACLs, 6 no users."""
+_FORMAT_WITHOUT_ACLS: Final = 5
 _FORMAT_WITH_ACLS: Final = 6
 _FORMAT_WITH_USERS: Final = 7
 
@@ -314,7 +315,7 @@ class ClusterState:
     def encode(self) -> bytes:
         """A snapshot: equal states have equal bytes."""
         body = {
-            "format": _SNAPSHOT_FORMAT,
+            "format": self._format(),
             "version": self.version,
             "cluster_id": self.cluster_id,
             "next_producer_id": self._next_producer_id,
@@ -328,6 +329,13 @@ class ClusterState:
             "group_configs": self._group_configs,
         }
         return json.dumps(body, separators=(",", ":"), sort_keys=True).encode()
+
+    def _format(self) -> int:
+        """The oldest that has all that there is. A broker that is yet to be upgraded may be sent
+        the snapshot, and one that goes back to an older release finds it in its directory."""
+        if self.users.has_begun:
+            return _FORMAT_WITH_USERS
+        return _FORMAT_WITH_ACLS if len(self.acls) else _FORMAT_WITHOUT_ACLS
 
     @classmethod
     def decode(cls, data: bytes) -> "ClusterState":
@@ -353,8 +361,9 @@ class ClusterState:
                 state.quotas = ClientQuotas.of(body["quotas"])
                 state.broker_configs = BrokerConfigs.from_body(body["broker_configs"])
             # Where they are missing without reason, all might be allowed to everybody.
-            state.acls = AclTable.of(body["acls"] if body["format"] >= _FORMAT_WITH_ACLS else ())
-            if body["format"] >= _FORMAT_WITH_USERS:
+            if "acls" in body or body["format"] >= _FORMAT_WITH_ACLS:
+                state.acls = AclTable.of(body["acls"])
+            if "users" in body or body["format"] >= _FORMAT_WITH_USERS:
                 state.users = UserTable.of(body["users"])
             for group_id, configs in body.get("group_configs", {}).items():
                 state._group_configs[group_id] = dict(configs)

@@ -83,6 +83,11 @@ class UserTable:
         """The names, in the order of their coming."""
         return iter(self._credentials)
 
+    @property
+    def has_begun(self) -> bool:
+        """Whether there is anything to be kept: there is, or has been, a user."""
+        return bool(self._credentials or self.salt_secret)
+
     def credentials(self, name: str) -> Mapping[Mechanism, Credential]:
         """Those of one user; none if there is no such user."""
         return self._credentials.get(name, {})

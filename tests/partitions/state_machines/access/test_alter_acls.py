@@ -99,11 +99,21 @@ def test_a_snapshot_of_a_version_without_acls_has_none(number: int) -> None:
     state = ClusterState.decode(json.dumps(body | {"format": number}).encode())
     assert not list(state.acls)
     alter(state, (ONE,))
-    assert json.loads(state.encode())["format"] == 7
+    assert json.loads(state.encode())["format"] == 6
 
 
-def test_a_snapshot_of_this_version_without_acls_is_refused() -> None:
-    body = json.loads(ClusterState().encode())
+def test_a_snapshot_has_the_format_of_before_there_were_acls_as_long_as_there_are_none() -> None:
+    state = ClusterState()
+    assert json.loads(state.encode())["format"] == 5
+    alter(state, (ONE,))
+    alter(state, (), (ONE,))
+    assert json.loads(state.encode())["format"] == 5
+
+
+def test_a_snapshot_of_a_version_with_acls_that_has_none_is_refused() -> None:
+    state = ClusterState()
+    alter(state, (ONE,))
+    body = json.loads(state.encode())
     del body["acls"]
     with pytest.raises(StorageError):
         ClusterState.decode(json.dumps(body).encode())

@@ -180,8 +180,19 @@ def test_a_snapshot_of_a_version_without_users_has_none(number: int) -> None:
     assert list(ClusterState.decode(state.encode()).users) == ["ada"]
 
 
-def test_a_snapshot_of_this_version_without_users_is_refused() -> None:
-    body = json.loads(ClusterState().encode())
+def test_a_snapshot_has_the_format_of_before_there_were_users_until_there_is_one() -> None:
+    state = ClusterState()
+    assert json.loads(state.encode())["format"] == 5
+    alter(state, added("ada"))
+    assert json.loads(state.encode())["format"] == 7
+    alter(state, change("ada", SHA_256, None))
+    assert json.loads(state.encode())["format"] == 7, "what salts come of is kept"
+
+
+def test_a_snapshot_of_a_version_with_users_that_has_none_is_refused() -> None:
+    state = ClusterState()
+    alter(state, added("ada"))
+    body = json.loads(state.encode())
     del body["users"]
     with pytest.raises(StorageError):
         ClusterState.decode(json.dumps(body).encode())

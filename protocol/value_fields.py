@@ -23,9 +23,10 @@ class Declaration:
 
     __slots__ = ("_fields", "_given", "kinds", "kw_only")
 
-    def __init__(self, namespace: dict[str, Any], *, kw_only: bool) -> None:
+    def __init__(
+        self, namespace: dict[str, Any], annotations: Mapping[str, object], *, kw_only: bool
+    ) -> None:
         """Takes their defaults out of `namespace`, where their slots will be."""
-        annotations: Mapping[str, object] = namespace.get("__annotations__", {})
         self.kinds = {name: kind for name, kind in annotations.items() if not _is_class_var(kind)}
         self.kw_only = kw_only
         self._given = {name: namespace.pop(name) for name in self.kinds if name in namespace}

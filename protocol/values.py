@@ -107,7 +107,8 @@ def _declare(cls: Any, **options: bool) -> Any:
     namespace = dict(vars(cls))
     for name in ("__dict__", "__weakref__"):
         namespace.pop(name, None)  # of the class that is replaced
-    declaration = Declaration(namespace, kw_only=options.get("kw_only", False))
+    # Asked of the class: from Python 3.14 on, its namespace has a function that makes them.
+    declaration = Declaration(namespace, cls.__annotations__, kw_only=options.get("kw_only", False))
     inherited = {name for base in cls.__mro__[1:] for name in vars(base).get("__slots__", ())}
     frozen, eq = options.get("frozen", False), options.get("eq", True)
     methods: dict[str, Any] = {"__init__": _late(lambda: made, "__init__", _init_of)}

@@ -3,7 +3,7 @@
 import copy
 import dataclasses
 import pickle
-from typing import Any, Generic, TypeVar
+from typing import Any, ClassVar, Generic, TypeVar
 
 import pytest
 from hypothesis import given
@@ -216,3 +216,22 @@ def test_a_default_that_all_instances_would_share_is_refused() -> None:
 
     with pytest.raises(ValueError, match="items"):
         Sharing()
+
+
+class AnnotatedLater(type):
+    """As classes are from Python 3.14 on: annotations are not in the namespace, but to be asked."""
+
+    @property
+    def __annotations__(cls) -> dict[str, object]:
+        return {"number": int, "name": str, "kind": ClassVar[int]}
+
+
+def test_annotations_that_are_made_when_asked_for_are_fields() -> None:
+    @values.dataclass(frozen=True, slots=True)
+    class Made(metaclass=AnnotatedLater):
+        name = "a"
+
+    made: Any = Made
+    assert (made(1).number, made(1).name) == (1, "a")
+    assert made(1) == made(1, "a") != made(2)
+    assert [field.name for field in dataclasses.fields(made)] == ["number", "name"]

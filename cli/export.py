@@ -103,11 +103,8 @@ def export(
     """
     try:
         from tidemark.client.columns import read_topic
-    except ImportError as error:
-        raise click.ClickException(
-            f"this needs Tidemark with its extra columns ({error}): pip install '.[columns]' in its"
-            " checkout"
-        ) from error
+    except ModuleNotFoundError as error:
+        raise click.ClickException(str(error)) from error
     if str(path) == "-":
         raise click.UsageError("the file is put in its place once it is whole: name one")
     if path.exists() and not path.is_file():

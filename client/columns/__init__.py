@@ -13,9 +13,12 @@ All of it is on blocking sockets. With `Consumer.fetch_batches`, `to_columns` is
 reads columns.
 """
 
-from tidemark.client.columns.reading import COLUMNS, read_columns, to_columns
-from tidemark.client.columns.topics import read_topic
-from tidemark.client.columns.writing import ColumnsWriter, open_writer, write_topic
+from tidemark.protocol.extras import needs_extra
+
+with needs_extra("columns", "numpy", "pyarrow"):
+    from tidemark.client.columns.reading import COLUMNS, read_columns, to_columns
+    from tidemark.client.columns.topics import read_topic
+    from tidemark.client.columns.writing import ColumnsWriter, open_writer, write_topic
 
 __all__ = [
     "COLUMNS",

@@ -15,8 +15,11 @@ executors that do not have it. `GroupCommits` shows a stream's lag as a consumer
 This package is the only place that imports pyspark.
 """
 
-from tidemark.client.spark.committing import GroupCommits
-from tidemark.client.spark.session import register, session
-from tidemark.client.spark.shipping import ship, write_zip
+from tidemark.protocol.extras import needs_extra
+
+with needs_extra("spark", "numpy", "py4j", "pyarrow", "pyspark"):
+    from tidemark.client.spark.committing import GroupCommits
+    from tidemark.client.spark.session import register, session
+    from tidemark.client.spark.shipping import ship, write_zip
 
 __all__ = ["GroupCommits", "register", "session", "ship", "write_zip"]

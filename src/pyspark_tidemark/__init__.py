@@ -6,7 +6,10 @@ the source needs is imported when it is used. The source itself is in `tidemark.
 
 from typing import TYPE_CHECKING
 
-from pyspark.sql.datasource import DataSource
+from tidemark.protocol.extras import needs_extra
+
+with needs_extra("spark", "numpy", "py4j", "pyarrow", "pyspark"):
+    from pyspark.sql.datasource import DataSource
 
 if TYPE_CHECKING:
     from pyspark.sql.types import StructType

@@ -152,20 +152,22 @@ class Routes:
         """Give every partition to the sender of the broker that leads it now."""
         has_leaderless = False
         for topic in self.topics.values():
-            self._add_partitions(topic)
+            is_there = self._add_partitions(topic)
             led: list[int] = []
             for partition, queue in enumerate(topic.queues):
                 leader = self._network.view.leader(TopicPartition(topic.name, partition))
                 if leader is not None:
                     led.append(partition)
-                elif partition < topic.count or queue.has_more:
+                # Of one that was deleted there is nothing to be learned until it is sent to again.
+                elif (is_there and partition < topic.count) or queue.has_more:
                     has_leaderless = True
                 self._assign(topic, partition, leader.node_id if leader else None)
             topic.led = led or range(topic.count)
         if has_leaderless:
             self._stale.set()
 
-    def _add_partitions(self, topic: TopicRoutes) -> None:
+    def _add_partitions(self, topic: TopicRoutes) -> bool:
+        """Whether there is such a topic, as far as is known."""
         described = self._network.view.topics.get(topic.name)
         if described is not None:
             topic.learn(described)
@@ -173,6 +175,7 @@ class Routes:
             queue = PartitionQueue(topic.name, partition, self._limits, self._identity)
             topic.queues.append(queue)
             topic.senders.append(None)
+        return described is not None
 
     def _assign(self, topic: TopicRoutes, partition: int, node_id: NodeId | None) -> None:
         sender, old = None, topic.senders[partition]

@@ -17,6 +17,7 @@ from tidemark.client import (
     TopicPartition,
     open_client,
 )
+from tidemark.client.background import Signal
 from tidemark.client.partitioner import murmur2_partition
 from tidemark.protocol.records.header import iter_headers
 from tidemark.protocol.records.records import Record, encode_batch
@@ -285,6 +286,23 @@ async def test_a_topic_that_is_made_anew_with_fewer_partitions_is_sent_to(
                 pass
         with pytest.raises(RequestError, match="has 1 partitions, no partition 1"):
             await producer.send(topic, b"x", partition=1)
+
+
+async def test_what_has_become_of_a_deleted_topic_is_not_asked_while_nothing_is_sent_to_it(
+    client: Client, topic: str
+) -> None:
+    """It was, ten times a second, for as long as the producer was open."""
+    await client.admin.create_topic(topic, partitions=2)
+    async with client.producer(delivery_timeout_seconds=1) as producer:
+        routes = producer._routes
+        await (await producer.send(topic, b"x")).wait()
+        await client.admin.delete_topic(topic)
+        await client._network.refresh()
+        routes._stale = Signal()
+        routes.update()
+        assert not routes._stale._event.is_set()
+        await producer.send(topic, b"y")
+        assert routes._stale._event.is_set()
 
 
 async def test_a_partition_that_was_added_is_sent_to(

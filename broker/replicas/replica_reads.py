@@ -144,9 +144,12 @@ class ReadingReplica(ReplicaState):
         Where nobody is known to lead, what is here is committed, and given first. A reader who has
         all of it is to look for the leader, too: it may be this broker alone that is cut off.
         """
-        staleness_ms = self.freshness.staleness_ms
+        fresh = self.freshness
+        staleness_ms = fresh.staleness_ms
         if self._services.driver.leader_of(self.key)[0] is not None:
-            is_late = staleness_ms is not None and staleness_ms > lag_max_ms
+            # Who is behind, and does not know since when, has been away.
+            is_behind = bool(fresh.lag_records)
+            is_late = is_behind if staleness_ms is None else staleness_ms > lag_max_ms
         else:
             has_more = offset < self.end_for(isolation)
             is_late = not has_more and (staleness_ms is None or staleness_ms > lag_max_ms)

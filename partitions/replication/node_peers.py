@@ -66,15 +66,17 @@ class MeetingNode(HostingNode):
             self._came_alive(source)
         for beat in heartbeat.groups:
             is_pressing |= self._take_beat(source, beat)
+        self.peers.spoke(source, self._now)
         if is_pressing:
             self._news.confirm_soon(source)
 
     def _take_beat(self, source: NodeId, beat: GroupBeat) -> bool:
         """Whether it changes who leads the group."""
         replica = self._replicas.get(beat.key)
+        before = self._leaders.known.get(beat.key)
         is_news = self._leaders.take(source, beat)
         if replica is not None and beat.leads and not replica.is_leader:
-            self.observers.heard(replica, self._now)
+            self.observers.heard(replica, before, self._now)
         return is_news
 
     def _meet(self, node: NodeId, incarnation: int) -> None:

@@ -13,7 +13,7 @@ from tidemark.partitions.raft.group import Group
 from tidemark.partitions.raft.messages import PullResponse
 from tidemark.partitions.raft.observer import Observer
 from tidemark.partitions.replication.group_replica import GroupReplica
-from tidemark.partitions.replication.known_leaders import KnownLeaders
+from tidemark.partitions.replication.known_leaders import KnownLeader, KnownLeaders
 from tidemark.partitions.replication.observing import Pulls
 from tidemark.partitions.replication.outbox import Outbox
 from tidemark.partitions.replication.peer_messages import (
@@ -41,6 +41,7 @@ class Freshness:
     lag_records: int | None
     """`None`: no leader was heard of."""
     staleness_ms: int | None
+    """`None`: nor that, or it is behind since before anything was heard here."""
     parent: NodeId | None
     """Whom an observer pulls from; `None` for any other replica."""
 
@@ -65,7 +66,7 @@ class Observers:
         self._outbox = outbox
         self._replicas = replicas
         self._pulls = Pulls(timing, peers, rng)
-        self._staleness = Staleness(peers.heard_at)
+        self._staleness = Staleness(peers.spoken_at)
         self._reports = Reports()
         self._next_report = 0.0
         self._standings = Standings()
@@ -144,12 +145,12 @@ class Observers:
 
     # Any replica that does not lead
 
-    def heard(self, replica: GroupReplica, now: float) -> None:
-        """A leader has said how far the group is committed."""
+    def heard(self, replica: GroupReplica, before: KnownLeader, now: float) -> None:
+        """A leader has said how far the group is committed; `before` is what was known."""
         key, committed = replica.key, self._known.get(replica.key).committed
         if committed > replica.committed and not replica.log.room.is_out:
             self._pulls.hurry(key)
-        self._staleness.told(key, committed, replica.committed, now)
+        self._staleness.told(key, before, committed, replica.committed, now)
 
     def committed(self, replica: GroupReplica) -> None:
         self._staleness.reached(replica.key, replica.committed)

@@ -35,6 +35,8 @@ class _Peer:
     """0: not known yet."""
     heard: float = _NEVER
     """When something of it came last."""
+    spoken: float | None = None
+    """When its last heartbeat did: it has told all news that it had until then."""
     confirmed: float = _NEVER
     """When the newest of the heartbeats that it has confirmed was sent to it."""
     read: float = _NEVER
@@ -96,6 +98,17 @@ class PeerTable:
         """When something of it came last; `None`: never."""
         peer = self._peers.get(node)
         return None if peer is None or peer.heard == _NEVER else peer.heard
+
+    def spoke(self, node: NodeId, now: float) -> None:
+        """A heartbeat of it was taken in, with all news that it had."""
+        peer = self._peers.get(node)
+        if peer is not None:
+            peer.spoken = now
+
+    def spoken_at(self, node: NodeId) -> float | None:
+        """When its last heartbeat came; `None`: never."""
+        peer = self._peers.get(node)
+        return None if peer is None else peer.spoken
 
     def has_read(self, node: NodeId, since: float) -> bool:
         """Whether it has read all that was sent to it up to a moment, and this broker what it had

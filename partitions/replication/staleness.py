@@ -1,8 +1,9 @@
 """For how long a replica may have lacked what the leader has committed.
 
 A leader's heartbeats say how far a group is committed, and say nothing while that does not change.
-So a replica that has all it was told of lacks at most what came since its leader was heard. One
-that is behind was up to date, the last time, when it was told of what it has reached since.
+So a replica that has all it was told of lacks at most what came since the last heartbeat. One that
+is behind was up to date, the last time, when it was told of what it has reached since. While it has
+reached nothing that it was told of by this process, nobody knows when that was.
 """
 
 from __future__ import annotations
@@ -17,8 +18,8 @@ from tidemark.protocol.values import dataclass
 
 @dataclass(slots=True)
 class _Behind:
-    since: float
-    """It had all of what was committed then."""
+    since: float | None
+    """It had all of what was committed then; `None`: it is not known when that was."""
     target: Position
     """Once it has this, it has all of what was committed at `target_heard`."""
     target_heard: float
@@ -29,18 +30,31 @@ class _Behind:
 class Staleness:
     """Of all replicas of a broker. Those that have all they were told of cost nothing."""
 
-    def __init__(self, heard: Callable[[NodeId], float | None]) -> None:
-        """`heard`: when something of a broker that lives, or has lived, came last."""
-        self._heard = heard
+    def __init__(self, spoken: Callable[[NodeId], float | None]) -> None:
+        """`spoken`: when the last heartbeat came, before the one that is read, of a broker that
+        lives, or has lived."""
+        self._spoken = spoken
         self._behind: dict[PartitionKey, _Behind] = {}
 
-    def told(self, key: PartitionKey, committed: Position, own: Position, now: float) -> None:
-        """The leader has said how far the group is committed; the replica here is at `own`."""
+    def told(
+        self,
+        key: PartitionKey,
+        before: KnownLeader,
+        committed: Position,
+        own: Position,
+        now: float,
+    ) -> None:
+        """The leader has said how far the group is committed; the replica here is at `own`.
+
+        `before` is what was known until now: who had all of that was up to date when it was said
+        last, which may be long ago.
+        """
         behind = self._behind.get(key)
         if behind is not None:
             behind.newest, behind.newest_heard = committed, now
         elif own < committed:
-            self._behind[key] = _Behind(now, committed, now, committed, now)
+            since = self._spoken(before.node) if own >= before.committed else None
+            self._behind[key] = _Behind(since, committed, now, committed, now)
 
     def reached(self, key: PartitionKey, own: Position) -> None:
         """The replica here has come so far."""
@@ -59,12 +73,13 @@ class Staleness:
     def seconds(
         self, key: PartitionKey, known: KnownLeader, own: Position, now: float
     ) -> float | None:
-        """`None` where no leader was ever heard of; `known` is the newest."""
-        heard = self._heard(known.node) if known.leads else None
-        if heard is None:
+        """`None` where that is not known, as where no leader was ever heard of; `known` is the
+        newest."""
+        spoken = self._spoken(known.node) if known.leads else None
+        if spoken is None:
             return None
         behind = self._behind.get(key)
         if behind is not None:
-            return max(0.0, now - behind.since)
+            return None if behind.since is None else max(0.0, now - behind.since)
         # What is not here and was never told of after the leader spoke was known with its word.
-        return max(0.0, now - heard) if own >= known.committed else None
+        return max(0.0, now - spoken) if own >= known.committed else None

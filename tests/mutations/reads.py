@@ -21,6 +21,17 @@ def _away(name: str, file: str, *, old: str, new: str, killed_by: str) -> Mutati
     )
 
 
+def _stale(name: str, *, old: str, new: str, killed_by: str) -> Mutation:
+    """Of how stale a replica is."""
+    return Mutation(
+        name=name,
+        file="partitions/replication/staleness.py",
+        old=old,
+        new=new,
+        killed_by=f"tests/partitions/replication/{killed_by}",
+    )
+
+
 def _known(name: str, *, old: str, new: str, killed_by: str) -> Mutation:
     """Of fetches that are not decoded, because an earlier one was like them."""
     return Mutation(
@@ -167,6 +178,27 @@ MUTATIONS = (
         "self._lag_max_ms)\n",
         new="",
         killed_by="test_a_follower_serves_readers_who_name_a_rack_and_parks_what_it_has_not_yet",
+    ),
+    _away(
+        "a replica that is behind and does not know since when sends its readers back",
+        "broker/replicas/replica_reads.py",
+        old="is_behind if staleness_ms is None else",
+        new="False if staleness_ms is None else",
+        killed_by="test_a_replica_that_was_away_sends_readers_back_until_it_has_caught_up",
+    ),
+    _stale(
+        "who hears its leader again lacks what came since it heard it last",
+        old="self._spoken(before.node) if own",
+        new="now if own",
+        killed_by="test_observers.py::"
+        "test_who_hears_its_leader_again_is_as_stale_as_before_until_it_has_what_it_missed",
+    ),
+    _stale(
+        "who was behind when it began knows nothing of how stale it is",
+        old="if own >= before.committed else None\n",
+        new="if own >= before.committed else now\n",
+        killed_by="test_staleness.py::"
+        "test_who_was_behind_before_it_heard_anything_does_not_know_since_when",
     ),
     _away(
         "a replica that is cut off does not keep readers who have all that it has",

@@ -14,6 +14,7 @@ from tidemark.broker.handlers import list_offsets
 from tidemark.broker.network.requests import Pending
 from tidemark.broker.node import Node
 from tidemark.client import Client, TopicPartition, open_client
+from tidemark.partitions.storage.room import Room
 from tidemark.protocol.errors import ErrorCode
 from tidemark.protocol.messages.fetch import (
     FetchPartition,
@@ -191,3 +192,35 @@ async def test_a_follower_that_is_cut_off_gives_what_it_has_and_then_sends_reade
         with trio.fail_after(30):
             while code(await fetch(follower, 5)) is not ErrorCode.NONE:  # noqa: ASYNC110
                 await trio.sleep(0.03)
+
+
+async def test_a_replica_that_was_away_sends_readers_back_until_it_has_caught_up() -> None:
+    async with open_cluster(brokers=3) as cluster, open_client(cluster.bootstrap) as client:
+        await cluster.wait_for(lambda: cluster.controller is not None, "there is a controller")
+        controller = cluster.controller
+        assert controller is not None
+        leader, away = (node for node in (1, 2, 3) if node != controller)
+        await client.admin.create_topic(TIDES.topic, assignments=[[leader, controller, away]])
+        await cluster.wait_for(lambda: cluster.leader_of(TIDES.topic) == leader, "it is led")
+        async with client.producer() as producer:
+            await (await producer.send(TIDES.topic, b"0")).wait()
+            await cluster.stop(away)
+            await (await producer.send(TIDES.topic, b"1")).wait()
+        cluster.cut(leader, away)
+        await cluster.restart(away)
+        node = cluster.brokers[away].node
+        await cluster.wait_for(
+            lambda: node.topics.replica(TIDES.topic, TIDES.partition) is not None, "it is back"
+        )
+        replica = node.topics.replica(TIDES.topic, TIDES.partition)
+        assert replica is not None
+        room = replica.log.room = Room(is_out=True, why="the disk is full")
+        cluster.heal()
+        await cluster.wait_for(
+            lambda: replica.leader == leader and bool(replica.freshness.lag_records),
+            "it knows that it is behind",
+        )
+        assert code(await fetch(node, 0)) is ErrorCode.NOT_LEADER_OR_FOLLOWER
+        room.is_out = False
+        await cluster.wait_for(knows(cluster, away, 2), "it has caught up")
+        assert code(await fetch(node, 0)) is ErrorCode.NONE

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from tests.partitions.replication.cluster import KEY, Broker, Cluster
+from tidemark.partitions.replication.observers import Freshness
 from tidemark.partitions.replication.peer_messages import GroupMessage
 from tidemark.partitions.storage.room import Room
 from tidemark.protocol.types import NodeId, Offset
@@ -31,14 +32,24 @@ def prefer(cluster: Cluster, observer: int, parent: int) -> None:
     )
 
 
+def freshness(broker: Broker) -> Freshness:
+    return broker.node.freshness(broker.replica())
+
+
+def named(cluster: Cluster, *, at: int) -> list[int]:
+    """Whom the leader sends readers to."""
+    node, replica = cluster[1].node, cluster[1].replica()
+    return list(map(int, node.observers.readers(replica, Offset(at), cluster.now, 5_000)))
+
+
 def staleness_ms(broker: Broker) -> int:
-    found = broker.node.freshness(broker.replica()).staleness_ms
+    found = freshness(broker).staleness_ms
     assert found is not None
     return found
 
 
 def parent(broker: Broker) -> int | None:
-    return broker.node.freshness(broker.replica()).parent
+    return freshness(broker).parent
 
 
 def pulls_in(cluster: Cluster, seconds: float) -> int:
@@ -127,6 +138,54 @@ def test_an_observer_that_is_cut_off_knows_how_stale_it_is() -> None:
     cluster.run(2.0)
     assert cluster[4].committed_values() == ["a", "b"]
     assert staleness_ms(cluster[4]) <= 200
+
+
+def test_who_hears_its_leader_again_is_as_stale_as_before_until_it_has_what_it_missed() -> None:
+    cluster = observed(4)
+    cluster[1].append("a")
+    cluster.run(0.4)
+    room = cluster[4].replica().log.room = Room(why="the disk is full")
+    for number in VOTERS:
+        cluster.cut |= {(number, 4), (4, number)}
+    cluster[1].append("b")
+    cluster.run(8.0)
+    room.is_out = True  # it can hear, and has yet to get what it missed
+    cluster.cut.clear()
+    cluster.run(1.0)
+    assert cluster[4].node.peers.is_alive(NodeId(1))
+    assert cluster[4].committed_values() == ["a"]
+    assert 8_500 <= staleness_ms(cluster[4]) <= 9_500
+    assert 4 not in named(cluster, at=2), "readers would wait there for what is long committed"
+    room.is_out = False
+    cluster.run(2.0)
+    assert cluster[4].committed_values() == ["a", "b"]
+    assert staleness_ms(cluster[4]) <= 200
+    assert 4 in named(cluster, at=2)
+
+
+def test_of_an_observer_that_was_away_nobody_knows_how_stale_it_is_before_it_has_caught_up() -> (
+    None
+):
+    cluster = observed(4)
+    cluster[1].append("a")
+    cluster.run(0.4)
+    files, state = cluster.kill(4)
+    cluster[1].append("b")
+    cluster.run(8.0)
+    cluster.start(4, files, state)
+    cluster[4].open(VOTERS, preference=VOTERS)
+    room = cluster[4].replica().log.room = Room(is_out=True, why="the disk is full")
+    prefer(cluster, 4, 2)
+    cluster.run(2.0)
+    assert cluster[4].node.peers.is_alive(NodeId(1))
+    assert freshness(cluster[4]).lag_records == 2
+    assert freshness(cluster[4]).staleness_ms is None
+    assert 4 not in named(cluster, at=2)
+    room.is_out = False
+    cluster.run(2.0)
+    assert cluster[4].committed_values() == ["a", "b"]
+    assert staleness_ms(cluster[4]) <= 200
+    assert 4 in named(cluster, at=2)
 
 
 def test_the_leader_names_replicas_that_hold_what_is_read_and_observers_that_are_fresh() -> None:

@@ -2,6 +2,8 @@
 
 from uuid import UUID
 
+import pytest
+
 from tidemark.partitions.replication.known_leaders import NOT_KNOWN, KnownLeader
 from tidemark.partitions.replication.peer_messages import ObserverStanding
 from tidemark.partitions.replication.staleness import Staleness
@@ -23,22 +25,40 @@ def known(offset: int) -> KnownLeader:
 
 def test_who_has_all_it_was_told_of_lacks_what_came_since_the_leader_was_heard() -> None:
     staleness = Staleness({LEADER: 100.0}.get)
-    staleness.told(KEY, at(5), at(5), 99.0)
+    staleness.told(KEY, known(5), at(5), at(5), 99.0)
     assert staleness.seconds(KEY, known(5), at(5), 100.25) == 0.25
 
 
 def test_who_is_behind_is_as_stale_as_the_last_time_it_had_all() -> None:
-    staleness = Staleness({LEADER: 104.0}.get)
-    staleness.told(KEY, at(5), at(3), 100.0)
-    staleness.told(KEY, at(9), at(3), 103.0)
+    spoken = {LEADER: 100.0}
+    staleness = Staleness(spoken.get)
+    staleness.told(KEY, known(3), at(5), at(3), 102.0)
+    staleness.told(KEY, known(5), at(9), at(3), 103.0)
+    spoken[LEADER] = 104.0
     assert staleness.seconds(KEY, known(9), at(3), 104.0) == 4.0
-    staleness.reached(KEY, at(6))  # all that was committed at 100, not all of 103
-    assert staleness.seconds(KEY, known(9), at(6), 104.0) == 4.0
-    staleness.told(KEY, at(12), at(6), 104.0)
+    staleness.reached(KEY, at(6))  # all that was committed at 102, not all of 103
+    assert staleness.seconds(KEY, known(9), at(6), 104.0) == 2.0
+    staleness.told(KEY, known(9), at(12), at(6), 104.0)
     staleness.reached(KEY, at(9))
     assert staleness.seconds(KEY, known(12), at(9), 104.5) == 1.5
     staleness.reached(KEY, at(12))
     assert staleness.seconds(KEY, known(12), at(12), 104.5) == 0.5
+
+
+@pytest.mark.parametrize("before", [NOT_KNOWN, known(4)])
+def test_who_was_behind_before_it_heard_anything_does_not_know_since_when(
+    before: KnownLeader,
+) -> None:
+    spoken = {LEADER: 100.0}
+    staleness = Staleness(spoken.get)
+    staleness.told(KEY, before, at(5), at(3), 104.0)
+    spoken[LEADER] = 104.0
+    assert staleness.seconds(KEY, known(5), at(3), 104.0) is None
+    staleness.told(KEY, known(5), at(9), at(3), 105.0)
+    staleness.reached(KEY, at(4))
+    assert staleness.seconds(KEY, known(9), at(4), 105.0) is None
+    staleness.reached(KEY, at(5))
+    assert staleness.seconds(KEY, known(9), at(5), 105.5) == 1.5
 
 
 def test_without_a_leader_nothing_is_known() -> None:

@@ -95,9 +95,22 @@ def prepare(connection: sqlite3.Connection, path: str) -> None:
     if damage != "ok":
         in_one_line = " ".join(damage.split())
         raise StorageError(f"{path} is damaged: {in_one_line}. Restore it from a copy")
+    if version == 1 and _has_metadata(connection):
+        raise StorageError(
+            f"{path} has format 1, from before there were clusters, and this release cannot take "
+            "its topics over. Nothing was changed. Start the release that has written it, and copy "
+            "what they hold to a broker of this one, with `tidemark consume` and `produce --json`"
+        )
     if version < SCHEMA_VERSION:
         steps = {1: _FROM_1, 2: _LEFT_GROUP, 3: _FROM_3}
         _change(connection, "".join(steps[each] for each in range(version, SCHEMA_VERSION)))
+
+
+def _has_metadata(connection: sqlite3.Connection) -> bool:
+    """Whether there are topics. The first format kept what is known of them in this file: a broker
+    that began without it would be empty, and the files of its topics nobody's."""
+    tables = ("command", "snapshot")
+    return any(connection.execute(f"SELECT 1 FROM {each}").fetchone() for each in tables)
 
 
 def _change(connection: sqlite3.Connection, script: str) -> None:

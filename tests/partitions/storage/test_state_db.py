@@ -205,7 +205,6 @@ def test_a_file_of_the_first_release_is_brought_up_to_date(path: str) -> None:
         CREATE TABLE command (version INTEGER PRIMARY KEY, data BLOB NOT NULL);
         CREATE TABLE snapshot (version INTEGER NOT NULL, data BLOB NOT NULL);
         INSERT INTO meta VALUES ('node_id', '4'), ('cluster_id', 'c');
-        INSERT INTO command VALUES (1, x'01');
         PRAGMA application_id = 0x74696465; PRAGMA user_version = 1;
         """
     )
@@ -232,6 +231,17 @@ def test_a_file_of_the_first_release_is_brought_up_to_date(path: str) -> None:
         ),
     }
     assert db.meta("cluster_id") == "c"
+
+
+@pytest.mark.parametrize("table", ["command", "snapshot"])
+def test_topics_of_the_first_release_are_not_begun_without(path: str, table: str) -> None:
+    StateDb.open(path).close()
+    connection = sqlite3.connect(path, isolation_level=None)
+    connection.executescript(f"INSERT INTO {table} VALUES (1, x'01'); PRAGMA user_version = 1;")
+    with pytest.raises(StorageError, match=r"state\.db has format 1, .* Nothing was changed"):
+        StateDb.open(path)
+    assert connection.execute("PRAGMA user_version").fetchone() == (1,), "who wrote it can read it"
+    connection.close()
 
 
 def test_a_deleted_partition_leaves_nothing(path: str) -> None:

@@ -14,6 +14,7 @@ from typing import Final
 
 from tests.chaos.disks import Disk, open_disks
 from tests.chaos.networks import Link, Network, open_network
+from tests.chaos.weather import Weather
 from tests.chaos.workload.racks import rack_of
 from tests.client.security.tls_proxy import CERTIFICATES
 from tidemark.testing.process import BrokerDidNotStart, BrokerProcess
@@ -143,6 +144,7 @@ class ChaosCluster:
         self.power_cuts: list[tuple[float, frozenset[int]]] = []
         """When who lost what was not synced."""
         self._cuts: Counter[Link] = Counter()
+        self._weathers: list[tuple[Link, Weather]] = []
 
     @property
     def nodes(self) -> list[int]:
@@ -166,6 +168,30 @@ class ChaosCluster:
         finally:
             self._cuts.subtract(links)
             self.network.cut(+self._cuts)
+
+    @contextmanager
+    def disturbing(self, links: Sequence[Link], weather: Weather) -> Iterator[None]:
+        """Have this happen to packets on these links until the block ends, beside what else does.
+
+        Only on networks that have packets.
+        """
+        more = [(link, weather) for link in links]
+        self._weathers += more
+        self._disturb()
+        try:
+            yield
+        finally:
+            for each in more:
+                self._weathers.remove(each)
+            self._disturb()
+
+    def _disturb(self) -> None:
+        packets = self.network.packets
+        assert packets is not None, "this is for networks that can lose single packets"
+        weathers: dict[Link, list[Weather]] = {}
+        for link, weather in self._weathers:
+            weathers.setdefault(link, []).append(weather)
+        packets.disturb(weathers)
 
     def cut_power(self, nodes: Sequence[int]) -> None:
         """All these at once; then they can be started again."""

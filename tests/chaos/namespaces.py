@@ -2,17 +2,21 @@
 
 Who hears whom is then a matter of neighbour tables: while A has a wrong hardware address for B,
 what A sends to B is lost without a word, and what B sends to A still arrives. So any subset of the
-directed links can be cut, without a packet filter.
+directed links can be cut, without a packet filter. With the address of the detour (`detour`) in its
+place, what A sends to B comes by there, and some of it is lost, late or doubled.
 """
 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
 from typing import Final
 
 from tests.chaos.commands import run, tried
-from tests.chaos.networks import CLIENTS, Link, Wires, links_of
+from tests.chaos.detour import HARDWARE, Detour
+from tests.chaos.networks import CLIENTS, Link, Packets, Wires, links_of
+from tests.chaos.weather import Weather
 
 _NOWHERE: Final = "02:00:00:00:ff:ff"
 _CLIENTS_HOST: Final = 254
@@ -25,14 +29,22 @@ class Namespaces:
 
     name = "network namespaces"
     wires: Wires | None = None
+    packets: Packets | None = None
+    """Itself, where the machine has packet sockets and while they are passed on."""
 
     def __init__(self, nodes: Sequence[int]) -> None:
         self._nodes = list(nodes)
         self._tag = f"tm{os.getpid() % 10_000}"
         self._subnet = f"10.77.{os.getpid() % 250}"
         self._links = links_of([CLIENTS, *nodes])
-        self._cut: frozenset[Link] = frozenset(self._links)
-        self._hardware: dict[int, str] = {}
+        self._cut: frozenset[Link] = frozenset()
+        self._disturbed: frozenset[Link] = frozenset()
+        self._next_hops: dict[Link, str] = {}
+        """Whom neighbour tables name now."""
+        self._detour = Detour(
+            self._detour_device,
+            {_number(node): (node, _hardware(node)) for node in [CLIENTS, *nodes]},
+        )
 
     def bootstrap(self, node: int) -> str:
         return f"{self._host(node)}:{_KAFKA_PORT}"
@@ -55,32 +67,61 @@ class Namespaces:
         run("ip", "-n", switch, "link", "set", "bridge", "up")
         for node in self._nodes:
             self._add(node)
-        port, own = f"{self._tag}p", self._clients_device
-        run("ip", "link", "add", own, "type", "veth", "peer", "name", port, "netns", switch)
-        run("ip", "-n", switch, "link", "set", port, "master", "bridge", "up")
-        self._hardware[CLIENTS] = _hardware(_CLIENTS_HOST)
-        run("ip", "link", "set", own, "address", self._hardware[CLIENTS])
+        own = self._clients_device
+        self._plug_in(own, f"{self._tag}p")
+        run("ip", "link", "set", own, "address", _hardware(CLIENTS))
         run("ip", "addr", "add", f"{self._host(CLIENTS)}/24", "dev", own)
-        run("ip", "link", "set", own, "up")
-        self.cut(())
+        self._plug_in(self._detour_device, f"{self._tag}q")
+        for device in (own, self._detour_device):
+            run("ip", "link", "set", device, "up")
+        self._route()
+
+    @contextmanager
+    def passing_packets(self) -> Iterator[None]:
+        """While single packets may be lost, where the machine has what that takes."""
+        with ExitStack() as stack:
+            try:
+                stack.enter_context(self._detour.running())
+                self.packets = self
+            except OSError:
+                pass
+            yield
+        self.packets = None
+
+    def _plug_in(self, device: str, port: str) -> None:
+        """A device of this machine, into the switch."""
+        run(
+            "ip", "link", "add", device, "type", "veth", "peer", "name", port, "netns", self._switch
+        )
+        run("ip", "-n", self._switch, "link", "set", port, "master", "bridge", "up")
 
     def _add(self, node: int) -> None:
         name, switch, port = self._namespace(node), self._switch, f"{self._tag}p{node}"
-        self._hardware[node] = _hardware(node)
         run("ip", "netns", "add", name)
         run("ip", "-n", switch, "link", "add", port, "type", "veth", "peer", "eth0", "netns", name)
         run("ip", "-n", switch, "link", "set", port, "master", "bridge", "up")
-        run("ip", "-n", name, "link", "set", "eth0", "address", self._hardware[node])
+        run("ip", "-n", name, "link", "set", "eth0", "address", _hardware(node))
         run("ip", "-n", name, "addr", "add", f"{self._host(node)}/24", "dev", "eth0")
         run("ip", "-n", name, "link", "set", "eth0", "up")
         run("ip", "-n", name, "link", "set", "lo", "up")
 
     def cut(self, links: Iterable[Link]) -> None:
-        gone = frozenset(links)
+        self._cut = frozenset(links)
+        self._route()
+
+    def disturb(self, weathers: Mapping[Link, Sequence[Weather]]) -> None:
+        self._detour.disturb(weathers)
+        self._disturbed = frozenset(weathers)
+        self._route()
+
+    def _route(self) -> None:
         for link in self._links:
-            if (link in gone) != (link in self._cut):
-                self._set_neighbour(link, _NOWHERE if link in gone else self._hardware[link[1]])
-        self._cut = gone
+            hop = HARDWARE if link in self._disturbed else _hardware(link[1])
+            if link in self._cut:
+                hop = _NOWHERE
+            if self._next_hops.get(link) != hop:
+                self._set_neighbour(link, hop)
+                self._next_hops[link] = hop
 
     def _set_neighbour(self, link: Link, hardware: str) -> None:
         a, b = link
@@ -97,7 +138,8 @@ class Namespaces:
             run("tc", "-n", name, "qdisc", "add", "dev", "eth0", "root", *how)
 
     def remove(self) -> None:
-        tried("ip", "link", "del", self._clients_device)
+        for device in (self._clients_device, self._detour_device):
+            tried("ip", "link", "del", device)
         for name in (*map(self._namespace, self._nodes), self._switch):
             tried("ip", "netns", "del", name)
 
@@ -109,12 +151,22 @@ class Namespaces:
     def _clients_device(self) -> str:
         return f"{self._tag}c"
 
+    @property
+    def _detour_device(self) -> str:
+        """Has no address: what comes is for nobody here, but is seen."""
+        return f"{self._tag}d"
+
     def _host(self, node: int) -> str:
-        return f"{self._subnet}.{_CLIENTS_HOST if node == CLIENTS else node}"
+        return f"{self._subnet}.{_number(node)}"
 
     def _namespace(self, node: int) -> str:
         return f"{self._tag}b{node}"
 
 
-def _hardware(host: int) -> str:
-    return f"02:00:00:00:00:{host:02x}"
+def _number(node: int) -> int:
+    """The last byte of its addresses."""
+    return _CLIENTS_HOST if node == CLIENTS else node
+
+
+def _hardware(node: int) -> str:
+    return f"02:00:00:00:00:{_number(node):02x}"

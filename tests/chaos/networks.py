@@ -7,11 +7,12 @@ machine's loopback, and what they say passes through proxies (`proxies`).
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Final, Protocol
 
 from tests.chaos.commands import tried
+from tests.chaos.weather import Weather
 
 Link = tuple[int, int]
 """From one node to another; the way back is another link."""
@@ -32,10 +33,23 @@ class Wires(Protocol):
         ...
 
 
+class Packets(Protocol):
+    """The packets of a network that can lose single ones."""
+
+    def disturb(self, weathers: Mapping[Link, Sequence[Weather]]) -> None:
+        """Exactly these, on one link one after the other; all other links are as they should be."""
+        ...
+
+
 class Network(Protocol):
     """Where the brokers are. A cut link swallows what is sent: nobody is told."""
 
     name: str
+
+    @property
+    def packets(self) -> Packets | None:
+        """Its packets, if it can lose single ones."""
+        ...
 
     @property
     def wires(self) -> Wires | None:
@@ -79,19 +93,20 @@ def open_network(nodes: Sequence[int], kind: str = "auto") -> Iterator[Network]:
     from tests.chaos.namespaces import Namespaces
     from tests.chaos.proxies import open_proxies
 
-    if kind == "proxies" or (kind == "auto" and not _may_make_namespaces()):
+    if kind == "proxies" or (kind == "auto" and not may_make_namespaces()):
         with open_proxies(nodes) as proxies:
             yield proxies
         return
     network = Namespaces(nodes)
     try:
         network.build()
-        yield network
+        with network.passing_packets():
+            yield network
     finally:
         network.remove()
 
 
-def _may_make_namespaces() -> bool:
+def may_make_namespaces() -> bool:
     name = f"tm-probe-{os.getpid()}"
     if os.geteuid() != 0 or not tried("ip", "netns", "add", name):
         return False

@@ -19,7 +19,7 @@ from typing import Final, Self
 
 import trio
 
-from tests.chaos.networks import CLIENTS, Link, links_of
+from tests.chaos.networks import CLIENTS, Link, Packets, links_of
 from tests.chaos.relay import Passage, Wire, is_gone
 from tidemark.protocol.messages.peer.hello import HelloRequest
 from tidemark.protocol.messages.peer.join import JoinRequest
@@ -54,6 +54,7 @@ class Proxies:
     """All proxies, on a thread of their own. Made by `open_proxies`."""
 
     name = "loopback proxies"
+    packets: Packets | None = None
 
     def __init__(self, nodes: Sequence[int]) -> None:
         self._nodes = list(nodes)

@@ -29,6 +29,9 @@ FAULTS: Final[dict[str, Fault]] = {
     "slow network": links.slow_network,
     "late network": links.late_network,
     "connections reset": links.reset,
+    "packets lost": links.lose_packets,
+    "packets out of order": links.hold_packets_up,
+    "packets doubled": links.double_packets,
     "power cut of one": disks.power_cut_of_one,
     "power cut of some": disks.power_cut_of_some,
     "power cut of all": disks.power_cut_of_all,
@@ -45,7 +48,8 @@ FAULTS: Final[dict[str, Fault]] = {
 SERVED_BESIDE: Final = {"kill one", "pause one", "isolate one", "deafen one", "mute one"}
 """While one of these lasts, and no other, what has three replicas is served by the others."""
 
-_BY_PROXY: Final = {"late network", "connections reset"}
+_BY_PROXY: Final = {"connections reset"}
+_OF_PACKETS: Final = {"packets lost", "packets out of order", "packets doubled"}
 _OF_THE_DISK: Final = {
     "power cut of one",
     "power cut of some",
@@ -64,6 +68,10 @@ def possible(cluster: ChaosCluster) -> dict[str, str]:
         reasons |= dict.fromkeys(_OF_THREE, f"not {orders.NODES} brokers")
     if cluster.network.wires is None:
         reasons |= dict.fromkeys(_BY_PROXY, "needs --network proxies")
+    if cluster.network.packets is None:
+        reasons |= dict.fromkeys(_OF_PACKETS, "needs network namespaces, and packet sockets")
+        if cluster.network.wires is None:
+            reasons["late network"] = "needs --network proxies, or packet sockets"
     if not all(broker.disk.can_fail for broker in cluster.brokers.values()):
         reasons |= dict.fromkeys(_OF_THE_DISK, "needs root: no disks of their own")
     if not tried("strace", "-f", "-o", "/dev/null", "true"):

@@ -1,4 +1,4 @@
-"""Links that are cut, come and go, or are slow."""
+"""Links that are cut, come and go, are slow, or lose some of what they carry."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from random import Random
 from tests.chaos.brokers import ChaosCluster
 from tests.chaos.faults.fault import Fault
 from tests.chaos.networks import CLIENTS, Link, Wires, links_of
+from tests.chaos.weather import Weather
 
 
 @contextmanager
@@ -92,12 +93,42 @@ def late_network(cluster: ChaosCluster, rng: Random) -> Iterator[str]:
     """What some say to others arrives late, but in order: around the time that elections take."""
     links = [link for link in links_of(cluster.nodes) if rng.random() < 0.5]
     seconds = rng.choice([0.02, 0.2, 0.7, 1.5])
+    said = f"{seconds} s later on {_named(links)}"
+    if cluster.network.packets is not None:
+        with cluster.disturbing(links, Weather(delay_seconds=seconds)):
+            yield said
+        return
     wires = _wires(cluster)
     wires.delay(links, seconds)
     try:
-        yield f"{seconds} s later on " + _named(links)
+        yield said
     finally:
         wires.delay((), 0)
+
+
+@contextmanager
+def lose_packets(cluster: ChaosCluster, rng: Random) -> Iterator[str]:
+    """Some do not arrive, of brokers and of clients: now and then, or so many that little does."""
+    lost = rng.choice([0.01, 0.05, 0.2, 0.4])
+    with _disturbed(cluster, rng, Weather(lost=lost)) as links:
+        yield f"{lost:.0%} of the packets lost on {links}"
+
+
+@contextmanager
+def hold_packets_up(cluster: ChaosCluster, rng: Random) -> Iterator[str]:
+    """Some are overtaken by those behind them."""
+    held_up, seconds = rng.choice([0.1, 0.5]), rng.choice([0.01, 0.1, 0.5])
+    with _disturbed(cluster, rng, Weather(held_up=held_up, held_up_seconds=seconds)) as links:
+        yield f"{held_up:.0%} of the packets up to {seconds} s late on {links}"
+
+
+@contextmanager
+def double_packets(cluster: ChaosCluster, rng: Random) -> Iterator[str]:
+    """Some arrive twice, the copy at once or behind others."""
+    doubled = rng.choice([0.05, 0.5])
+    weather = Weather(doubled=doubled, held_up=0.2, held_up_seconds=0.2)
+    with _disturbed(cluster, rng, weather) as links:
+        yield f"{doubled:.0%} of the packets doubled on {links}"
 
 
 @contextmanager
@@ -114,6 +145,13 @@ def _wires(cluster: ChaosCluster) -> Wires:
     wires = cluster.network.wires
     assert wires is not None, "this fault is for networks that pass on what connections carry"
     return wires
+
+
+@contextmanager
+def _disturbed(cluster: ChaosCluster, rng: Random, weather: Weather) -> Iterator[str]:
+    links = [link for link in links_of([CLIENTS, *cluster.nodes]) if rng.random() < 0.5]
+    with cluster.disturbing(links, weather):
+        yield _named(links)
 
 
 @contextmanager

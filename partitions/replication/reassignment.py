@@ -38,7 +38,9 @@ class Reassignment:
     """Invariant: writes of the group are held by it exactly while `is_holding`."""
 
     __slots__ = (
+        "_failure",
         "_failures",
+        "_heir",
         "_held_at",
         "_holding",
         "_node",
@@ -80,6 +82,9 @@ class Reassignment:
         self.meter = meter
         self._not_before = 0.0
         self._failures = 0
+        # What the last attempt came to, and who was to lead by it.
+        self._failure = ""
+        self._heir: NodeId | None = None
         self.near = NearLearners()
         self._holding: GroupReplica | None = None
         self._held_at = 0.0
@@ -127,7 +132,8 @@ class Reassignment:
             return
         config = group.config
         if config.is_joint or group.successor is not None:
-            self.stage = Stage.CHANGE  # the core finishes what was begun
+            # The core finishes what was begun.
+            self.stage, self.why = Stage.CHANGE, self._failure
             return
         if config.version > self.wish.at:
             self.idle(now)
@@ -140,17 +146,23 @@ class Reassignment:
             self.stage, self.learner = Stage.DONE, None
             return
         if replica.key in self._node.moves:
-            self.stage = Stage.LEAD
+            self.stage, self.why = Stage.LEAD, self._failure
             return
+        if self._heir is not None:
+            self._failure, self._heir = f"broker {self._heir} did not get the lead", None
         self._remove_strangers(replica)
-        if not (are_there or self._copy(replica, now)) or now < self._not_before:
+        if not (are_there or self._copy(replica, now)):
             return
-        self._go_over(replica, now)
+        if now < self._not_before:
+            self.why = self._failure
+        else:
+            self._go_over(replica, now)
 
     def idle(self, now: float) -> None:
         """It is not led here, or not yet."""
         self.release(now)
         self.stage, self.why, self.learner = Stage.WAIT, "", None
+        self._failure, self._heir = "", None
 
     # Learners
 
@@ -232,12 +244,13 @@ class Reassignment:
         """First, while nothing else has begun: the next leader goes on with it."""
         self.stage = Stage.LEAD
         alive = [node for node in heirs if replica.group.peers.is_alive(node)]
+        heir = (alive or heirs)[0]
         try:
-            self._node.move_leader(
-                replica.key, (alive or heirs)[0], now + self._timing.lead_seconds
-            )
+            self._node.move_leader(replica.key, heir, now + self._timing.lead_seconds)
+            self._heir = heir
         except RequestError as error:
-            self.why = error.message or str(error)
+            self._failure = error.message or str(error)
+        self.why = self._failure
         self._try_later(now)
 
     def look_at_held(self, replica: GroupReplica, now: float) -> None:
@@ -246,10 +259,13 @@ class Reassignment:
         has_changed = config == Configuration(self._target, version=self.wish.at)
         is_elsewhere = replica.leader not in (None, self._node.node_id)
         if is_elsewhere or (has_changed and replica.is_serving):
-            self._failures, self._not_before = 0, 0.0
+            self._failure, self._failures, self._not_before = "", 0, 0.0
             self.release(now)
         elif now >= self._held_at + self._timing.pause_seconds:
             self.release(now)
+            held = f"{1000 * self._timing.pause_seconds:.0f} ms"
+            why = self.why or "the voters had not changed"
+            self._failure = f"writes were held for {held}, and then {why}"
             self._try_later(now)
         elif replica.is_serving and not config.is_joint:
             self._change(replica)
@@ -259,6 +275,7 @@ class Reassignment:
         if group.committed != group.shape.last:
             self.why = "what was appended is not committed yet"
             return
+        self.why = ""
         try:
             change = partial(Group.change_config, voters=self._target, version=self.wish.at)
             replica.tell(change)

@@ -448,3 +448,35 @@ def test_what_is_struck_lets_writes_flow() -> None:
     assert cluster[1].replica().is_paused
     cluster.strike()
     assert not cluster[1].replica().is_paused
+
+
+def test_why_the_voters_did_not_change_is_said_until_they_are_to_again() -> None:
+    cluster = Moving()
+    cluster.wish(1, 2, 4)
+    cluster[2].is_disk_slow = cluster[3].is_disk_slow = True
+    cluster[1].append("a")
+    cluster.go(0.8)
+    assert cluster.parts[NodeId(1)].take_pauses(), "there was an attempt"
+    assert not cluster[1].replica().is_paused
+    why = "writes were held for 500 ms, and then what was appended is not committed yet"
+    for _ in range(10):
+        cluster.look()
+        assert (cluster.state().stage, cluster.state().why) == (Stage.CHANGE, why)
+    cluster[2].is_disk_slow = cluster[3].is_disk_slow = False
+    cluster.wait_done()
+    cluster.check(1, 2, 4, values=["a"])
+
+
+def test_that_an_heir_did_not_get_the_lead_is_said_until_it_has_it() -> None:
+    cluster = Moving()
+    cluster.wish(2, 3, 4)
+    cluster[2].is_disk_slow = cluster[3].is_disk_slow = True
+    cluster[1].append("a")
+    cluster.go(12)
+    for _ in range(600):
+        cluster.look()
+        said = cluster.state().stage, cluster.state().why
+        assert said == (Stage.LEAD, "broker 2 did not get the lead")
+    cluster[2].is_disk_slow = cluster[3].is_disk_slow = False
+    cluster.wait_done()
+    cluster.check(2, 3, 4, values=["a"])

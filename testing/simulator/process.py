@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Sequence
-from contextlib import suppress
 from math import inf
 from typing import TYPE_CHECKING, Final, TypeVarTuple, Unpack
 
@@ -25,6 +24,7 @@ from tidemark.partitions.replication.peer_messages import (
     group_messages,
 )
 from tidemark.partitions.storage.journal.records import JournalRecord, RecordKind
+from tidemark.partitions.storage.refusals import SyncFailed
 from tidemark.partitions.storage.state_db import PartitionKey
 from tidemark.protocol.errors import RequestError
 from tidemark.protocol.types import Epoch, NodeId, Offset
@@ -332,8 +332,13 @@ class Process:
     def durable(self, output: Output) -> None:
         self.world.watch.durable(self.broker.node_id, output.records)
         for removal in output.removals:
-            with suppress(OSError):  # they are below the log's start: the next opening removes them
+            try:
                 removal.run()
+            except SyncFailed as error:
+                self.disk_failed(error)
+                return
+            except OSError:
+                pass  # they are below the log's start: the next opening removes them
 
     def disk_failed(self, error: OSError) -> None:
         """After a failed sync nothing is known about the disk: the process ends."""

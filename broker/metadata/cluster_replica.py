@@ -11,7 +11,12 @@ from tidemark.broker.metadata.brokers import Quorum, Standing
 from tidemark.broker.metadata.cluster_log import CLUSTER_KEY, AppendedCommand
 from tidemark.broker.metadata.non_voters import parents_of
 from tidemark.broker.replicas.driver import ReplicationDriver
-from tidemark.broker.replicas.opening import LEADER_SECONDS_MAX, open_replicas, wait_leaders
+from tidemark.broker.replicas.opening import (
+    LEADER_SECONDS_MAX,
+    open_replicas,
+    wait_leaders,
+    wait_lone_leaders,
+)
 from tidemark.broker.replicas.replica import Replica, ReplicaSpec
 from tidemark.broker.replicas.replica_parts import ReplicaServices
 from tidemark.partitions.replication.applier import Applier
@@ -45,6 +50,7 @@ async def open_cluster_replica(
         applier=applier,
     )
     (replica,) = await open_replicas(services, [spec])
+    await wait_lone_leaders(services, [replica])
     if replica.is_available:
         with trio.move_on_after(LEADER_SECONDS_MAX):
             await wait_leaders(services, [replica])

@@ -31,7 +31,12 @@ import trio
 from tidemark.broker.metadata.going_away import GoingAway
 from tidemark.broker.metadata.hosted_files import HostedFiles, is_host
 from tidemark.broker.metadata.topic import Topic
-from tidemark.broker.replicas.opening import LEADER_SECONDS_MAX, open_replicas, wait_leaders
+from tidemark.broker.replicas.opening import (
+    LEADER_SECONDS_MAX,
+    open_replicas,
+    wait_leaders,
+    wait_lone_leaders,
+)
 from tidemark.broker.replicas.replica import Replica
 from tidemark.broker.replicas.replica_parts import ReplicaServices
 from tidemark.partitions.replication.reassigning import may_be_wished_later
@@ -60,6 +65,9 @@ class Hosting:
         self._files = HostedFiles(node_id, services)
         self._replicas: dict[UUID, dict[int, Replica]] = {}
         self._to_open: dict[UUID, Topic] = {}
+        self._opening: dict[PartitionKey, Replica] = {}
+        """Open, and not served yet. Who waits for their leaders has to hear that one is deleted:
+        that will never have any."""
         self._going = GoingAway(self._files, self._not_renamed)
         self._failures: dict[UUID, str] = {}
         self._is_asked = trio.Event()
@@ -163,10 +171,11 @@ class Hosting:
         here = self._replicas.pop(metadata.id, {})
         self._going.delete(metadata)
         for partition in range(metadata.partitions):
-            if partition in here:
-                here[partition].delete()
+            key = PartitionKey(metadata.id, partition)
+            replica = here.get(partition) or self._opening.get(key)
+            if replica is not None:
+                replica.delete()
             else:
-                key = PartitionKey(metadata.id, partition)
                 self._services.driver.remove(key, is_deleted=True)
         self._is_asked.set()
 
@@ -288,7 +297,11 @@ class Hosting:
                 there = await trio.to_thread.run_sync(self._services.state.partition_names)
                 specs = [spec for spec in specs if spec.key in there]
             if specs:
-                for replica in await open_replicas(self._services, specs, are_new=are_new):
+                opened = await open_replicas(self._services, specs, are_new=are_new)
+                self._opening = {replica.key: replica for replica in opened}
+                await wait_lone_leaders(self._services, opened)
+                self._opening = {}
+                for replica in opened:
                     if replica.may_open_later:
                         refused.append(replica)
                     else:

@@ -49,9 +49,9 @@ async def open_replicas(
 
     A partition that is not there yet is made; `are_new` says that nothing was ever recorded about
     any of them. One whose files cannot be served becomes a replica with a `failure`, and where
-    that may pass is to be opened again (`may_open_later`). Those that alone vote in their group
-    serve already; others may be elected much later. Raises `OSError` or `StorageError` if the disk
-    does not take what has to be recorded; a sync that failed ends the broker, too.
+    that may pass is to be opened again (`may_open_later`). Who leads them is not known yet. Raises
+    `OSError` or `StorageError` if the disk does not take what has to be recorded; a sync that
+    failed ends the broker, too.
     """
     started = time.perf_counter()
     try:
@@ -63,8 +63,16 @@ async def open_replicas(
         services.metrics.recovery_seconds += time.perf_counter() - started
     replicas = [_replica(services, *each) for each in zip(specs, opened, strict=True)]
     services.turn.run(lambda: _take_part(services, specs, replicas))
-    await wait_leaders(services, (each for each in replicas if _votes_alone(services, each)))
     return replicas
+
+
+async def wait_lone_leaders(services: ReplicaServices, replicas: Iterable[Replica]) -> None:
+    """Until those of them serve that alone vote in their group; others may be elected much later.
+
+    Whoever owns them retires those that are deleted meanwhile: nobody will ever lead them.
+    """
+    alone = [each for each in replicas if _votes_alone(services, each)]
+    await wait_leaders(services, alone)
 
 
 def _votes_alone(services: ReplicaServices, replica: Replica) -> bool:

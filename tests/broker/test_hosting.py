@@ -14,6 +14,7 @@ from typing import Any, Final
 
 import pytest
 import trio
+from trio.testing import wait_all_tasks_blocked
 
 from tests.broker.clusters import wait_until
 from tests.broker.handlers.producing import batch, produce, request
@@ -290,6 +291,30 @@ async def test_what_could_not_be_opened_is_tried_again(
         await wait_until(lambda: bool(hosting_of(node).by_partition(topic.id)))
         assert not refused
         await hosting_of(node).wait_settled(topic.id)
+
+
+def leaderless(node: Node) -> list[str]:
+    driver = node.topics._services.driver
+    return [each.name for each in driver.node.concerns._leaderless]
+
+
+async def test_a_topic_that_is_deleted_before_it_is_led_keeps_nobody_waiting(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nobody will ever lead it; and topics are opened one after the other."""
+    async with open_node(tmp_path) as node, trio.open_nursery() as tasks:
+        with monkeypatch.context() as patched:
+            patched.setattr(Group, "campaign", lambda _: None)
+            tasks.start_soon(node.topics.create, NewTopic(name="waves", partitions=1))
+            await wait_until(lambda: leaderless(node) == ["waves-0"])
+            await wait_all_tasks_blocked(0.05)
+            topic = node.topics.get("waves")
+            assert topic is not None
+            hosting_of(node).remove(topic.metadata)
+        with trio.fail_after(20):
+            await node.topics.create(NewTopic(name="others", partitions=1))
+        await wait_until(lambda: not list(tmp_path.glob("waves-0")))
+        assert (await produce(node, request(batch(), topic="others"))).base_offset == 0
 
 
 async def test_a_partition_for_which_a_start_had_no_descriptor_is_served_once_there_is_one(

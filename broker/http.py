@@ -25,6 +25,7 @@ from tidemark.broker.http_connections import (
 from tidemark.broker.late_imports import repeatable_imports
 from tidemark.broker.metrics import Scrape
 from tidemark.broker.network.odd_events import OddEvents
+from tidemark.broker.threads import run_in_thread
 
 if TYPE_CHECKING:
     from hypercorn.config import Config
@@ -84,7 +85,7 @@ async def _serve(
     problem: BaseException | None = None
     odd_events = OddEvents(logger)
     try:
-        serve = await trio.to_thread.run_sync(_prepare, scrape, readiness, odd_events)
+        serve = await run_in_thread(_prepare, scrape, readiness, odd_events)
         listener = trio.SocketListener(trio.socket.from_stdlib_socket(bound))
         async with trio.open_nursery() as nursery:
             nursery.start_soon(HttpConnections(serve, odd_events).take_all, listener)
@@ -127,7 +128,7 @@ def _application(scrape: Scrape, readiness: Readiness) -> Starlette:
         if one_at_a_time.statistics().tasks_waiting >= _SCRAPES_WAITING_MAX:
             return PlainTextResponse("too many ask for them at once\n", status_code=503)
         try:
-            page = await trio.to_thread.run_sync(scrape.page, accept, limiter=one_at_a_time)
+            page = await run_in_thread(scrape.page, accept, limiter=one_at_a_time)
         except OSError as error:
             # A scrape imports what it needs.
             return PlainTextResponse(f"there are none now: {error}\n", status_code=503)

@@ -146,6 +146,7 @@ def _allow_many_files() -> None:
 
 async def _serve_until_stopped(settings: "BrokerSettings") -> None:
     from tidemark.broker.server import open_broker
+    from tidemark.broker.threads import run_in_thread
 
     async with trio.open_nursery() as nursery:
         nursery.start_soon(_cancel_on_signal, nursery.cancel_scope)
@@ -160,7 +161,7 @@ async def _serve_until_stopped(settings: "BrokerSettings") -> None:
             gc.enable()
             _tell_systemd("READY=1")
             # On a thread, because the first line makes all that lines are made with.
-            await trio.to_thread.run_sync(
+            await run_in_thread(
                 logger.info,
                 "tidemark %s serves %s at %s",
                 __version__,

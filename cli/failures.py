@@ -119,6 +119,13 @@ def one_line(error: BaseException) -> str:
             text = f"{error.filename}: {reason}" if error.filename else reason
         case OSError():
             text = str(error) or type(error).__name__
+        case MemoryError():
+            text = "no memory was left"
+        case RuntimeError(args=("can't start new thread",)):
+            text = (
+                "no thread can be started: let the process have more (`ulimit -u`, or the limit of "
+                "its container) or more memory"
+            )
         case _:
             text = f"a bug: {type(error).__name__}: {error} (-v shows where)"
     # An argument that is not UTF-8 shows as the escapes of its bytes, on whatever it is printed.

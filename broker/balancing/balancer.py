@@ -25,6 +25,7 @@ from tidemark.broker.balancing.metadata_lead import HandOver, next_metadata_lead
 from tidemark.broker.balancing.progress import Progress, work_left
 from tidemark.broker.balancing.settled import Settled
 from tidemark.broker.metrics.balance_counts import BalanceMetrics
+from tidemark.broker.threads import run_in_thread
 from tidemark.partitions.balancing.agenda import Agenda
 from tidemark.partitions.balancing.leaders import Plan, plan
 from tidemark.partitions.balancing.settings import Settings
@@ -77,7 +78,7 @@ class Balancer:
         metrics: BalanceMetrics,
         hand_over_metadata: HandOver,
         rng: Random,
-        in_thread: InThread = trio.to_thread.run_sync,
+        in_thread: InThread = run_in_thread,
     ) -> None:
         self.rules = rules
         self.is_enabled = is_enabled

@@ -25,6 +25,7 @@ from tidemark.broker.metadata.cluster_log import CLUSTER_KEY, ClusterLog
 from tidemark.broker.metadata.neighbours import Network
 from tidemark.broker.metadata.open_metadata import Metadata
 from tidemark.broker.replicas.replica_parts import ReplicaServices
+from tidemark.broker.threads import run_in_thread
 from tidemark.partitions.balancing.leaders import Plan, plan
 from tidemark.partitions.state_machines.cluster_values import BrokerState
 from tidemark.protocol.errors import ErrorCode, RequestError
@@ -54,7 +55,7 @@ class Balancing:
         rules = self.balancer.rules
         rules = rules.without_waiting() if at_once else rules
         snapshot = await self.gathering.gather_all()
-        made = await trio.to_thread.run_sync(plan, snapshot, rules.without_bounds(), SystemRandom())
+        made = await run_in_thread(plan, snapshot, rules.without_bounds(), SystemRandom())
         if not dry_run:
             self.balancer.ask(at_once=at_once)
         return made
@@ -72,9 +73,7 @@ class Balancing:
         snapshot = await self.gathering.gather_told()
         rules, progress = self.balancer.rules, self.balancer.progress
         metadata = self.gathering.metadata_group()
-        found = await trio.to_thread.run_sync(
-            describe, snapshot, controller, rules, progress, metadata
-        )
+        found = await run_in_thread(describe, snapshot, controller, rules, progress, metadata)
         known = {each.broker.node_id for each in found}
         for node in () if nodes is None else nodes:
             if node not in known:

@@ -7,6 +7,7 @@ from collections.abc import Callable
 import trio
 
 from tidemark.broker.replicas.replica import Replica
+from tidemark.broker.threads import run_in_thread
 from tidemark.partitions.storage.slices import LogSlice
 from tidemark.protocol.errors import CorruptBatch
 from tidemark.protocol.records.header import BatchHeader, iter_headers
@@ -28,7 +29,7 @@ async def read_back(replica: Replica, take: TakeBatch, *, limiter: trio.Capacity
     while offset < replica.high_watermark:
         chunk = replica.read(offset, bytes_max=_CHUNK_BYTES, at_least_one=True)
         try:
-            offset = await trio.to_thread.run_sync(_take_in, chunk, take, limiter=limiter)
+            offset = await run_in_thread(_take_in, chunk, take, limiter=limiter)
         finally:
             chunk.release()
 

@@ -6,6 +6,7 @@ import trio
 
 from tidemark.broker.coordinating.reading import read_back
 from tidemark.broker.replicas.replica import Replica
+from tidemark.broker.threads import run_in_thread
 from tidemark.partitions.state_machines.groups.reading_back import ReadBack
 from tidemark.partitions.state_machines.groups.replay import Replay
 
@@ -18,4 +19,4 @@ async def read_groups(replica: Replica, *, limiter: trio.CapacityLimiter) -> Rep
     """
     found = ReadBack()
     await read_back(replica, found.take_batch, limiter=limiter)
-    return await trio.to_thread.run_sync(found.replay, limiter=limiter)
+    return await run_in_thread(found.replay, limiter=limiter)

@@ -13,6 +13,7 @@ import trio
 from tidemark.broker.network.requests import RequestContext, Session
 from tidemark.broker.replicas.replica import Replica
 from tidemark.broker.steps import Steps
+from tidemark.broker.threads import run_in_thread
 from tidemark.partitions.storage.timestamps import (
     FirstSince,
     Largest,
@@ -144,7 +145,7 @@ async def _look_into(
     async with node.searching:
         _check_is_there(session)
         try:
-            records = await trio.to_thread.run_sync(look.open)
+            records = await run_in_thread(look.open)
             while search.take(look, records, _RECORDS_AT_ONCE):
                 _check_is_there(session)
                 await trio.lowlevel.checkpoint()

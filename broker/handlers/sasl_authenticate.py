@@ -8,6 +8,7 @@ from tidemark.broker.metrics import BadInput
 from tidemark.broker.network.requests import RequestContext
 from tidemark.broker.network.sasl import failed
 from tidemark.broker.node import Node
+from tidemark.broker.threads import run_in_thread
 from tidemark.protocol.errors import ErrorCode, RequestError
 from tidemark.protocol.messages.sasl_authenticate import (
     SaslAuthenticateRequest,
@@ -33,7 +34,7 @@ async def handle(
     try:
         if len(request.auth_bytes) > MESSAGE_BYTES_MAX:
             raise failed()
-        step = await trio.to_thread.run_sync(
+        step = await run_in_thread(
             exchange.step, bytes(request.auth_bytes), limiter=node.authenticating
         )
     except RequestError:

@@ -14,9 +14,8 @@ from collections.abc import Awaitable, Callable
 from dataclasses import replace
 from typing import Final, Protocol
 
-import trio
-
 from tidemark.broker.metadata.cluster_log import CLUSTER_KEY
+from tidemark.broker.threads import run_in_thread
 from tidemark.partitions.state_machines.cluster_machine import ClusterMachine
 from tidemark.partitions.storage.state_db import GroupSnapshot, StateDb
 from tidemark.protocol.errors import StorageError
@@ -97,7 +96,7 @@ class ClusterSnapshots:
         position = machine.position
         data = machine.state.encode()
         await self._wait_durable()
-        is_newest = await trio.to_thread.run_sync(self._save, GroupSnapshot(position, data))
+        is_newest = await run_in_thread(self._save, GroupSnapshot(position, data))
         if is_newest and self._log.log_start < position.offset:
             machine.keep_snapshot(data, position.offset)
             await self._log.give_up_below(position.offset)

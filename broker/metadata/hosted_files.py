@@ -11,11 +11,10 @@ import logging
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from uuid import uuid4
 
-import trio
-
 from tidemark.broker.metadata.cluster_log import CLUSTER_KEY
 from tidemark.broker.metadata.topic import Topic
 from tidemark.broker.replicas.replica_parts import ReplicaServices
+from tidemark.broker.threads import run_in_thread
 from tidemark.partitions.state_machines.cluster import ClusterState
 from tidemark.partitions.state_machines.cluster_values import TopicMetadata
 from tidemark.partitions.storage.directory import DataDirectory
@@ -62,7 +61,7 @@ class HostedFiles:
         long ago then, and what is in the directory a later topic's of that name.
         """
         taken = {} if self.is_swept else await self._taken()
-        await trio.to_thread.run_sync(move_away, self._services.directory, metadata, taken)
+        await run_in_thread(move_away, self._services.directory, metadata, taken)
 
     async def forget_deleted(self, renamed: Iterable[TopicMetadata]) -> None:
         """Topics are no more, and their files renamed. It waits for the disk once for all."""
@@ -72,16 +71,16 @@ class HostedFiles:
             for metadata in renamed
             for partition in range(metadata.partitions)
         ]
-        await trio.to_thread.run_sync(self._services.state.forget_partitions, keys)
+        await run_in_thread(self._services.state.forget_partitions, keys)
 
     async def forget_given_up(
         self, partitions: Collection[TopicPartition], left_in: Mapping[PartitionKey, Epoch]
     ) -> None:
         """Partitions are others' now; the epochs that they were left in are remembered."""
         rename = self._services.directory.mark_deleted
-        await trio.to_thread.run_sync(rename, partitions, uuid4())
+        await run_in_thread(rename, partitions, uuid4())
         await self._wait_recorded()
-        await trio.to_thread.run_sync(leave, self._services.state, left_in)
+        await run_in_thread(leave, self._services.state, left_in)
 
     async def _wait_recorded(self) -> None:
         # The journal first: it must not speak of partitions that nobody knows any more.
@@ -105,7 +104,7 @@ class HostedFiles:
 
     async def _taken(self) -> dict[str, PartitionKey]:
         """By the name of its directory: whose it is, as far as it is recorded."""
-        recorded = await trio.to_thread.run_sync(self._services.state.partition_names)
+        recorded = await run_in_thread(self._services.state.partition_names)
         return {name: key for key, name in recorded.items()}
 
     # What was deleted while this broker was away
@@ -117,17 +116,17 @@ class HostedFiles:
 
         Directories of which nothing is recorded may be anybody's; they are left, and spoken of.
         """
-        there, recorded = await trio.to_thread.run_sync(self._look)
+        there, recorded = await run_in_thread(self._look)
         strays = {
             key: name
             for key, name in recorded.items()
             if not is_leaving(key) and not self._belongs(key, state())
         }
         self._speak_of_strangers(there, set(recorded.values()), state())
-        await trio.to_thread.run_sync(self._forget_strays, strays, there)
-        left = await trio.to_thread.run_sync(left_epochs, self._services.state)
+        await run_in_thread(self._forget_strays, strays, there)
+        left = await run_in_thread(left_epochs, self._services.state)
         gone = [key for key in left if state().topic_by_id(key.topic_id) is None]
-        await trio.to_thread.run_sync(self._services.state.forget_partitions, gone)
+        await run_in_thread(self._services.state.forget_partitions, gone)
         self.is_swept = True
 
     def _look(self) -> tuple[list[TopicPartition], Mapping[PartitionKey, str]]:

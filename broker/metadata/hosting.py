@@ -39,6 +39,7 @@ from tidemark.broker.replicas.opening import (
 )
 from tidemark.broker.replicas.replica import Replica
 from tidemark.broker.replicas.replica_parts import ReplicaServices
+from tidemark.broker.threads import run_in_thread
 from tidemark.partitions.replication.reassigning import may_be_wished_later
 from tidemark.partitions.state_machines.cluster import ClusterState
 from tidemark.partitions.state_machines.cluster_values import TopicMetadata
@@ -294,7 +295,7 @@ class Hosting:
                 if not self._going.is_given_up(spec.key)
             ]
             if not self._may_make:
-                there = await trio.to_thread.run_sync(self._services.state.partition_names)
+                there = await run_in_thread(self._services.state.partition_names)
                 specs = [spec for spec in specs if spec.key in there]
             if specs:
                 opened = await open_replicas(self._services, specs, are_new=are_new)

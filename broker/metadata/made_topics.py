@@ -18,6 +18,7 @@ from tidemark.broker.metadata.topic import NewTopic, Topic
 from tidemark.broker.metadata.topic_creation import Placing, creation, metadata_of
 from tidemark.broker.replicas.opening import LEADER_SECONDS_MAX
 from tidemark.broker.replicas.replica_parts import ReplicaServices
+from tidemark.broker.threads import run_in_thread
 from tidemark.partitions.state_machines.cluster import C, ClusterState, decided_on
 from tidemark.partitions.state_machines.cluster_commands import CreateTopic
 from tidemark.partitions.state_machines.cluster_values import Assignment, TopicMetadata
@@ -223,7 +224,7 @@ class MadeTopics(ShownTopics):
         """Those of which there is a directory that no topic has: it may hold somebody's records."""
         known = {each.name for each in wanted if self._may_have_files(each.name)}
         with self._refusals():
-            there = await trio.to_thread.run_sync(self._services.directory.partitions)
+            there = await run_in_thread(self._services.directory.partitions)
         names = {each.topic for each in there} - known
         return {name for name in names if not self._may_have_files(name)}
 

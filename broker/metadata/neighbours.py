@@ -15,6 +15,7 @@ from tidemark.broker.config import Address
 from tidemark.broker.metadata.identity import peers_in, peers_of, record_peers, stored_peers
 from tidemark.broker.peers.hello import Peer
 from tidemark.broker.replicas.replica_parts import ReplicaServices
+from tidemark.broker.threads import run_in_thread
 from tidemark.partitions.state_machines.cluster import ClusterState
 from tidemark.partitions.state_machines.cluster_commands import UnregisterBroker
 from tidemark.partitions.state_machines.cluster_machine import Outcome
@@ -70,7 +71,7 @@ class Neighbours:
 
     async def load(self) -> None:
         """Connect to those that were known when the broker was stopped, or taken in."""
-        self._peers = await trio.to_thread.run_sync(stored_peers, self._services.state)
+        self._peers = await run_in_thread(stored_peers, self._services.state)
         self._connect()
 
     def applied(self, outcome: Outcome) -> None:
@@ -119,7 +120,7 @@ class Neighbours:
             try:
                 # A copy: the table itself may change while the thread goes through it.
                 peers = {**self._peers}
-                await trio.to_thread.run_sync(record_peers, self._services.state, peers)
+                await run_in_thread(record_peers, self._services.state, peers)
             except StorageError as error:
                 self._services.storage_failed(f"where the other brokers are: {error}")
 

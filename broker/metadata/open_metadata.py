@@ -60,6 +60,7 @@ from tidemark.broker.peers.calls import PeerHandler
 from tidemark.broker.replicas.opening import close_replicas
 from tidemark.broker.replicas.replica import Replica
 from tidemark.broker.replicas.replica_parts import ReplicaServices
+from tidemark.broker.threads import run_in_thread
 from tidemark.partitions.state_machines.cluster import ClusterState
 from tidemark.partitions.state_machines.cluster_commands import (
     FoundCluster,
@@ -119,7 +120,7 @@ async def open_metadata(
     """
     machine = ClusterMachine()
     identity = await _identify(settings, services, own, ask)
-    await trio.to_thread.run_sync(restore, machine, services.state)
+    await run_in_thread(restore, machine, services.state)
     network.enter(identity.cluster_id)
     neighbours = Neighbours(services, network, own)
     await neighbours.load()
@@ -164,9 +165,9 @@ async def _identify(
 ) -> Identity:
     """The cluster that the directory belongs to, from now on if it belonged to none before."""
     state, path = services.state, services.directory.path
-    identity = await trio.to_thread.run_sync(stored_identity, settings, state, path)
+    identity = await run_in_thread(stored_identity, settings, state, path)
     if identity is not None:
-        peers = await trio.to_thread.run_sync(stored_peers, state)
+        peers = await run_in_thread(stored_peers, state)
         known = {(peer.address.host, peer.address.port) for peer in peers.values()}
         strange = [each for each in settings.join if (each.host, each.port) not in known]
         await refuse_another_cluster(own, identity.cluster_id, strange, ask, directory=path)
@@ -177,7 +178,7 @@ async def _identify(
         identity, peers = joiner(settings, welcome), peers_in(welcome)
     else:
         identity, peers = founder(settings), {}
-    await trio.to_thread.run_sync(record, state, identity, peers)
+    await run_in_thread(record, state, identity, peers)
     return identity
 
 

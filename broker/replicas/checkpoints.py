@@ -32,7 +32,7 @@ import trio
 from tidemark.broker.replicas.disk import DiskWriter
 from tidemark.broker.replicas.early_syncs import EarlySyncs
 from tidemark.broker.replicas.removals import Removals
-from tidemark.broker.threads import in_thread
+from tidemark.broker.threads import in_thread, run_in_thread
 from tidemark.partitions.storage.journal.blocks import Lsn
 from tidemark.partitions.storage.journal.group_commits import Synced
 from tidemark.partitions.storage.journal.journal import Journal
@@ -247,7 +247,7 @@ class Checkpoints:
         self._has_ended = True
         self._wanted.set()
         async with self._saving:
-            await trio.to_thread.run_sync(remember, self._state, self._left)
+            await run_in_thread(remember, self._state, self._left)
             yield self._journal.begin_checkpoint()
 
     async def _save(

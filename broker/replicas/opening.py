@@ -16,6 +16,7 @@ import trio
 
 from tidemark.broker.replicas.replica import Replica, ReplicaSpec
 from tidemark.broker.replicas.replica_parts import ReplicaServices, log_settings
+from tidemark.broker.threads import run_in_thread
 from tidemark.partitions.replication.elections import Priority
 from tidemark.partitions.replication.group_replica import GroupReplica
 from tidemark.partitions.replication.opening import GroupSpec, OpenedGroup, open_groups
@@ -55,7 +56,7 @@ async def open_replicas(
     """
     started = time.perf_counter()
     try:
-        opened = await trio.to_thread.run_sync(_open_logs, services, specs, are_new)
+        opened = await run_in_thread(_open_logs, services, specs, are_new)
     except SyncFailed as error:
         services.disk.fail(error)
         raise
@@ -226,10 +227,10 @@ async def close_replicas(services: ReplicaServices, replicas: Iterable[Replica])
     for member in members:
         member.close()  # its peers still speak: what is recorded must not change any more
     if services.disk.error is None:
-        await trio.to_thread.run_sync(services.room.make_much_room)
+        await run_in_thread(services.room.make_much_room)
         async with services.checkpoints.end() as mark:
             try:
-                await trio.to_thread.run_sync(_close_logs, services, members, mark)
+                await run_in_thread(_close_logs, services, members, mark)
             except OSError as error:
                 if may_lose(error):
                     services.directory.note_failed_sync()

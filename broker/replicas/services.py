@@ -27,6 +27,7 @@ from tidemark.broker.replicas.driver import ReplicationDriver
 from tidemark.broker.replicas.held import HeldRequests
 from tidemark.broker.replicas.replica_parts import LeadershipWatch, ReplicaServices
 from tidemark.broker.replicas.room_watch import RoomWatch, room_to_start
+from tidemark.broker.threads import run_in_thread
 from tidemark.partitions.replication.node import ReplicationNode
 from tidemark.partitions.replication.timing import Timing
 from tidemark.partitions.storage.directory import DataDirectory
@@ -76,7 +77,7 @@ async def open_services(
             _check_node_id(state, directory.path, settings.node_id)
             run = state.begin_run(_boot_id(), has_sync_failed=directory.has_sync_failed)
             directory.forget_failed_sync()
-            journal = await trio.to_thread.run_sync(_open_journal, files, directory, state, metrics)
+            journal = await run_in_thread(_open_journal, files, directory, state, metrics)
             stack.callback(journal.close)
         async with open_disk_writer(
             journal,

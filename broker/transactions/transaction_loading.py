@@ -6,6 +6,7 @@ import trio
 
 from tidemark.broker.coordinating.reading import read_back
 from tidemark.broker.replicas.replica import Replica
+from tidemark.broker.threads import run_in_thread
 from tidemark.partitions.state_machines.transactions.reading_back import ReadBack
 from tidemark.partitions.state_machines.transactions.transaction import Transaction
 
@@ -20,4 +21,4 @@ async def read_transactions(
     """
     found = ReadBack()
     await read_back(replica, found.take_batch, limiter=limiter)
-    return await trio.to_thread.run_sync(found.values, limiter=limiter)
+    return await run_in_thread(found.values, limiter=limiter)

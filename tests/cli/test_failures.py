@@ -44,6 +44,14 @@ def test_of_several_exceptions_the_most_telling_is_told(
         ),
         (FileNotFoundError(2, "No such file or directory", "x"), "x: No such file or directory"),
         (OSError("cannot connect to a:1:\n  refused"), "cannot connect to a:1: refused"),
+        (MemoryError(), "no memory was left"),
+        (
+            RuntimeError("can't start new thread"),
+            (
+                "no thread can be started: let the process have more (`ulimit -u`, or the limit of "
+                "its container) or more memory"
+            ),
+        ),
         (BUG, "a bug: ZeroDivisionError: division by zero (-v shows where)"),
     ],
 )

@@ -77,7 +77,8 @@ class RefusedBatches:
         if refused is None or header.producer_epoch != refused.header.producer_epoch:
             return None
         ahead = (header.base_sequence - refused.header.base_sequence) & SEQUENCE_MASK
-        is_late = now_ms - refused.at_ms > ON_THE_WAY_MS
+        # Also by a clock that was put back since: else this went on until it is there again.
+        is_late = abs(now_ms - refused.at_ms) > ON_THE_WAY_MS
         if is_late or not 0 < ahead <= APART_MAX or not _is_missing(refused.header, table):
             return None
         return refused

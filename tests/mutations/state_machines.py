@@ -85,7 +85,7 @@ MUTATIONS = (
     Mutation(
         name="who has given a refused batch up is told that it is missing",
         file=_REFUSED,
-        old="now_ms - refused.at_ms > ON_THE_WAY_MS",
+        old="abs(now_ms - refused.at_ms) > ON_THE_WAY_MS",
         new="False",
         killed_by=f"{_OF_REFUSED}::test_a_producer_that_has_given_the_refused_batch_up_is_told_that"
         "_it_is_missing",

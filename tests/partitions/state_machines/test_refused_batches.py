@@ -94,6 +94,13 @@ def test_a_producer_that_has_given_the_refused_batch_up_is_told_that_it_is_missi
     assert leader.answer(batch(2)) is ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER
 
 
+def test_a_clock_that_is_put_back_has_nobody_refused_until_it_is_there_again() -> None:
+    leader = Leader(0)
+    leader.refuse(batch(1))
+    leader.now_ms -= 3_600_000
+    assert leader.answer(batch(2)) is ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER
+
+
 def test_what_the_producer_did_wrong_is_answered_as_ever() -> None:
     leader = Leader(0)
     leader.refuse(batch(1), RequestError(ErrorCode.MESSAGE_TOO_LARGE, "too large"))

@@ -4,6 +4,7 @@ The thread has its own trio loop, so any client in the test, blocking, asyncio o
 to them over their sockets as to any broker.
 """
 
+import os
 import queue
 import threading
 import time
@@ -27,6 +28,7 @@ class BlockingCluster:
     def __init__(self, cluster: Cluster, token: trio.lowlevel.TrioToken) -> None:
         self._cluster = cluster
         self._token = token
+        self._process = os.getpid()
 
     @property
     def bootstrap(self) -> str:
@@ -134,10 +136,17 @@ class BlockingCluster:
             time.sleep(LOOK_SECONDS)
 
     def _run_sync(self, action: Callable[..., T], *args: object) -> T:
+        self._require_process()
         return trio.from_thread.run_sync(action, *args, trio_token=self._token)
 
     def _run(self, action: Callable[..., Awaitable[T]], *args: object) -> T:
+        self._require_process()
         return run_there(self._token, partial(action, *args))
+
+    def _require_process(self) -> None:
+        if os.getpid() != self._process:
+            # Nobody would ever answer.
+            raise RuntimeError("brokers do not outlive a fork: ask the process that opened them")
 
 
 @contextmanager
@@ -184,10 +193,13 @@ def open_blocking_cluster(
     try:
         yield first
     finally:
-        with suppress(trio.RunFinishedError):  # it has ended by itself; the error is raised below
-            first._token.run_sync_soon(finish.set)
-        thread.join()
-        if not opened.empty():
-            late = opened.get()
-            assert isinstance(late, BaseException)
-            raise late
+        if (
+            os.getpid() == first._process
+        ):  # a forked child that ends in the block has no such thread
+            with suppress(trio.RunFinishedError):  # ended by itself; the error is raised below
+                first._token.run_sync_soon(finish.set)
+            thread.join()
+            if not opened.empty():
+                late = opened.get()
+                assert isinstance(late, BaseException)
+                raise late

@@ -18,7 +18,6 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Final
 
 import trio
@@ -27,6 +26,7 @@ from trio.testing import MockClock
 from tidemark.protocol.errors import TidemarkError
 from tidemark.testing import standing
 from tidemark.testing.cluster_controls import ClusterControls, lone_errors_as_themselves
+from tidemark.testing.forks import let_go_by_children, own_folder
 from tidemark.testing.hosted_broker import HostedBroker
 
 TEST_SETTINGS: Mapping[str, str] = {
@@ -173,17 +173,19 @@ async def open_cluster(
         own = [name for name in _OF_ONE_BROKER if name in given]
         if own:
             raise ValueError(f"{', '.join(own)}: several brokers cannot share that")
-    with TemporaryDirectory(prefix="tidemark-") as folder, lone_errors_as_themselves():
-        hosted = _hosted(brokers, Path(data_dir or Path(folder) / "data"), given, racks)
-        async with trio.open_nursery() as nursery:
-            cluster = Cluster(hosted, nursery)
-            try:
-                await cluster._open()
-                yield cluster
-            finally:
-                # Not cancelled with the block: the brokers answer and sync what they have taken.
-                with trio.CancelScope(shield=True):
-                    await cluster._end()
+    with own_folder() as folder, lone_errors_as_themselves():
+        hosted = _hosted(brokers, Path(data_dir or folder / "data"), given, racks)
+        with let_go_by_children(hosted.values()):
+            async with trio.open_nursery() as nursery:
+                cluster = Cluster(hosted, nursery)
+                try:
+                    await cluster._open()
+                    yield cluster
+                finally:
+                    # Not cancelled with the block: the brokers answer, and sync what they have
+                    # taken.
+                    with trio.CancelScope(shield=True):
+                        await cluster._end()
 
 
 def _hosted(

@@ -30,6 +30,15 @@ class HostedBroker(BrokerRuns):
         self.http = self._settings.pop("http.listen", ANY_PORT)
         self.peers = self._settings.pop("peer.listen", ANY_PORT)
 
+    @property
+    def ports(self) -> set[int]:
+        """Where it listens now."""
+        broker = self.running
+        if broker is None:
+            return set()
+        bound = [*broker.listeners.values(), broker.http_address, broker.peer_address]
+        return {address.port for address in bound if address is not None}
+
     async def _serve(self, join: str | None, task_status: trio.TaskStatus[None]) -> None:
         settings = load_settings(options=self._options(join)).settings
         async with open_broker(settings, files=self.files) as broker:

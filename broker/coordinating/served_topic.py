@@ -188,9 +188,10 @@ class ServedTopic(Generic[P]):
             is_served = False
         if self._has_resigned:
             return
-        if not replica.is_available:
+        if not replica.is_available and replica.failure is not None:
             self._partitions[number] = NotServed.FAILED
         elif not replica.is_serving:
+            # Also one that was given up: of that nothing more is heard here.
             self._partitions[number] = NotServed.ELSEWHERE
         elif not is_served:
             self._take_over(replica)

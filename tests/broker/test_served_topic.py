@@ -7,14 +7,17 @@ from pathlib import Path
 
 import pytest
 
-from tests.broker.clusters import wait_until
+from tests.broker.clusters import insist, open_brokers, wait_until
 from tests.broker.handlers.group_clients import AT_ONCE, GROUP, commit, create_topic, fetch, find
 from tests.broker.nodes import open_node
 from tests.descriptors import no_descriptors
 from tidemark.broker.coordinating import served_topic
 from tidemark.broker.groups.coordinator import GroupCoordinator
 from tidemark.broker.groups.group_partition import GroupPartition
+from tidemark.broker.node import Node
+from tidemark.broker.reassigning.door import Asked
 from tidemark.broker.replicas.replica import Replica
+from tidemark.partitions.state_machines.topic_names import CONSUMER_OFFSETS
 from tidemark.protocol.errors import ErrorCode, RequestError
 
 
@@ -78,3 +81,35 @@ async def test_a_partition_of_groups_is_begun_once_what_serves_it_can_be_importe
             await create_topic(node)
             assert await commit(node, {0: 5}) == {0: ErrorCode.NONE}
             assert node.coordinator.find(GROUP) == node.node_id
+
+
+async def test_who_has_given_a_partition_up_says_who_serves_it(tmp_path: Path) -> None:
+    def holds(node: Node) -> bool:
+        return node.topics.replica(CONSUMER_OFFSETS, 0) is not None
+
+    async with open_brokers(
+        tmp_path, 2, offsets_topic_num_partitions=1, offsets_topic_replication_factor=1
+    ) as brokers:
+        await insist(brokers[1].coordinator.ensure_topic)
+        await wait_until(lambda: any(map(holds, brokers.nodes)))
+        (former,) = filter(holds, brokers.nodes)
+        (other,) = (node for node in brokers.nodes if node is not former)
+        await wait_until(lambda: former.topics.get(CONSUMER_OFFSETS) is not None)
+
+        async def move() -> None:
+            (controller,) = (node for node in brokers.nodes if node.controller.is_here)
+            asked = Asked(CONSUMER_OFFSETS, 0, (other.node_id,))
+            (error,) = await controller.reassigning.door.take([asked])
+            assert error is None
+
+        await insist(move)
+        await wait_until(lambda: not holds(former) and holds(other))
+        await wait_until(lambda: finds(former, other) and finds(other, other))
+
+
+def finds(node: Node, coordinator: Node) -> bool:
+    """Whether it says that a group is served there."""
+    try:
+        return node.coordinator.find(GROUP) == coordinator.node_id
+    except RequestError:
+        return False

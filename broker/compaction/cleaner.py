@@ -167,8 +167,8 @@ class Cleaner:
                 async for rewritten in segments:
                     if rewritten.is_changed:
                         await self._swap(log, rewritten)
-        except (StorageError, CompactionFailed):
-            # It need not be wrong: files go while they are read.
+        except (OSError, StorageError, CompactionFailed):
+            # It need not be wrong: files go while they are read, and while they are replaced.
             if not replica.is_available or replica.log is not log or log.has_lost(job):
                 raise _Changed from None
             raise

@@ -218,6 +218,38 @@ async def test_a_topic_may_be_deleted_while_it_is_compacted(tmp_path: Path) -> N
         assert not cluster.broker.node.metrics.compaction.set_aside
 
 
+async def test_a_topic_that_is_deleted_as_a_segment_is_replaced_is_no_failure(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    commit, mark = LogSwap.commit, DataDirectory.mark_deleted
+    begun, renamed = Event(), Event()
+
+    def commit_later(swap: LogSwap) -> bool:
+        begun.set()
+        assert renamed.wait(20)
+        return commit(swap)
+
+    def rename(*arguments: Any) -> list[str]:
+        paths = mark(*arguments)
+        if paths:
+            renamed.set()
+        return paths
+
+    monkeypatch.setattr(LogSwap, "commit", commit_later)
+    monkeypatch.setattr(DataDirectory, "mark_deleted", rename)
+    async with open_cluster(data_dir=tmp_path, settings=SETTINGS) as cluster:
+        await create(cluster, "waves")
+        await fill(cluster, "waves")
+        await until(begun.is_set)
+        async with open_client(cluster.bootstrap) as client:
+            await client.admin.delete_topic("waves")
+        compaction = cluster.broker.node.metrics.compaction
+        await create(cluster, "others")
+        await fill(cluster, "others")
+        await until(lambda: compaction.runs.value > 0)
+        assert compaction.failures.value == 0
+
+
 async def test_a_topic_that_is_deleted_as_a_segment_is_made_is_no_failed_disk(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -29,6 +29,9 @@ async def connect(addresses: Sequence[HostPort]) -> socket.socket:
         except UnicodeError:  # Python's codec for such names refuses it
             problem = OSError(f"{address.host!r} is no host's name")
             continue
+        except RuntimeError as error:  # names are looked up in a thread, and there is none
+            problem = OSError(str(error))
+            continue
         for family, _, _, _, resolved in found:
             try:
                 return await _connect_to(family, resolved)

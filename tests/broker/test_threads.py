@@ -48,6 +48,22 @@ async def main():
 
 trio.run(main)
 """
+OF_NAMES: Final = """
+import threading, trio
+from tidemark.broker.config import Address
+from tidemark.broker.peers.connecting import connect
+
+
+async def main():
+    threading.stack_size(1 << 46)
+    try:
+        await connect([Address("localhost", 1)])
+    except OSError as error:
+        print(error)
+
+
+trio.run(main)
+"""
 
 
 def run(script: str) -> subprocess.CompletedProcess[str]:
@@ -64,3 +80,7 @@ def test_what_needs_a_thread_waits_until_there_is_one() -> None:
 
 def test_a_step_that_finds_no_thread_itself_is_not_done_again() -> None:
     assert run(OF_ITS_OWN).stdout == "1\n"
+
+
+def test_a_broker_whose_name_cannot_be_looked_up_without_a_thread_is_out_of_reach() -> None:
+    assert run(OF_NAMES).stdout == "can't start new thread\n"

@@ -146,7 +146,7 @@ def test_a_clock_that_goes_back_removes_nothing(files: MemoryFiles) -> None:
 
 
 def test_a_clock_that_was_ahead_for_a_while_keeps_nothing_for_ever(files: MemoryFiles) -> None:
-    """What came then says so, and so does its file. What followed came later, and tells the time."""
+    """What came then says so, and so does its file. What followed came later and has the time."""
     log = open_log(files, retention_ms=HOUR)
     files.now_ms = NOW + 1000 * HOUR
     append(log, *[files.now_ms] * 4)

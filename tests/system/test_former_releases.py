@@ -29,7 +29,7 @@ def broker(tmp_path: Path) -> Iterator[BrokerProcess]:
         yield process
 
 
-def values(client: BlockingClient, topic: str, isolation: str = "read_uncommitted") -> list[bytes | None]:
+def values(client: BlockingClient, topic: str, isolation: str = "read_uncommitted") -> list[bytes]:
     with client.consumer(topic, until_end=True, isolation=isolation) as consumer:
         return sorted(record.value or b"" for record in consumer)
 

@@ -14,7 +14,7 @@ from tidemark.client.offsets import Start
 T = TypeVar("T")
 
 
-class PlaceType(click.ParamType, Generic[T]):  # type: ignore[type-arg]  # not generic in click 8.1
+class PlaceType(click.ParamType, Generic[T]):  # type: ignore[type-arg]  # not generic in click 8.2
     """A place in a log. Times that are relative count from when the command line is read."""
 
     name = "place"
@@ -29,7 +29,7 @@ class PlaceType(click.ParamType, Generic[T]):  # type: ignore[type-arg]  # not g
             self.fail(str(error), param, ctx)
 
 
-class Name(click.ParamType):  # type: ignore[type-arg]  # not generic in click 8.1
+class Name(click.ParamType):  # type: ignore[type-arg]  # not generic in click 8.2
     """What a topic or a group is called: text, and not none at all."""
 
     name = "name"

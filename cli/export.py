@@ -26,7 +26,7 @@ _COLUMNS = ("partition", "offset", "timestamp", "timestamp_type", "key", "value"
 _COMPRESSIONS = ("zstd", "snappy", "gzip", "lz4", "none")
 
 
-class _Columns(click.ParamType):  # type: ignore[type-arg]  # not generic in click 8.1
+class _Columns(click.ParamType):  # type: ignore[type-arg]  # not generic in click 8.2
     """Names of columns with commas between them."""
 
     name = "columns"

@@ -30,7 +30,7 @@ BROKEN: Final = 3
 _TRACE_OF_A_FAILURE: Final = 40
 
 
-class Seeds(click.ParamType):  # type: ignore[type-arg]  # not generic in click 8.1
+class Seeds(click.ParamType):  # type: ignore[type-arg]  # not generic in click 8.2
     """`N` is the first N seeds, `A-B` those from A to B."""
 
     name = "N|A-B"

@@ -14,7 +14,7 @@ from tidemark.cli.session import Session, talks_to_brokers
 from tidemark.client import Client, ErrorCode, RequestError, TopicPartition
 
 
-class _Observers(click.ParamType):  # type: ignore[type-arg]  # not generic in click 8.1
+class _Observers(click.ParamType):  # type: ignore[type-arg]  # not generic in click 8.2
     """A number of observers, or the numbers of brokers."""
 
     name = "observers"

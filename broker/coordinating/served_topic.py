@@ -91,6 +91,7 @@ class ServedTopic(Generic[P]):
         self._tasks = tasks
         self._leadership = services.leadership
         self._leader_of = services.driver.leader_of
+        self._node_id = services.node_id
         self._partitions: dict[int, P | NotServed] = {}
         self._has_loaded = trio.Event()
         """Set, and replaced, whenever the reading of a partition has ended."""
@@ -123,8 +124,10 @@ class ServedTopic(Generic[P]):
         """The broker that coordinates it. Raises `RequestError` if there is none now."""
         topic = self._topics.get(self._name)
         leader = None
-        if topic is not None and self._find(name) is not NotServed.FAILED:
+        if topic is not None:
             leader, _ = self._leader_of(self._key(topic, name))
+            if leader == self._node_id and self._find(name) is NotServed.FAILED:
+                leader = None
         if leader is None or self._has_resigned:
             raise RequestError(ErrorCode.COORDINATOR_NOT_AVAILABLE)
         return leader

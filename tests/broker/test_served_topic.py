@@ -6,14 +6,16 @@ from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
+import trio
 
-from tests.broker.clusters import insist, open_brokers, wait_until
+from tests.broker.clusters import SECONDS_MAX, insist, open_brokers, wait_until
 from tests.broker.handlers.group_clients import AT_ONCE, GROUP, commit, create_topic, fetch, find
 from tests.broker.nodes import open_node
 from tests.descriptors import no_descriptors
 from tidemark.broker.coordinating import served_topic
 from tidemark.broker.groups.coordinator import GroupCoordinator
 from tidemark.broker.groups.group_partition import GroupPartition
+from tidemark.broker.metadata.topic import NewTopic
 from tidemark.broker.node import Node
 from tidemark.broker.reassigning.door import Asked
 from tidemark.broker.replicas.replica import Replica
@@ -105,6 +107,28 @@ async def test_who_has_given_a_partition_up_says_who_serves_it(tmp_path: Path) -
         await insist(move)
         await wait_until(lambda: not holds(former) and holds(other))
         await wait_until(lambda: finds(former, other) and finds(other, other))
+        answer = await commit(former, {0: 5}, topic=CONSUMER_OFFSETS)
+        assert answer == {0: ErrorCode.NOT_COORDINATOR}
+
+
+async def test_whose_copy_is_damaged_says_who_serves_it(tmp_path: Path) -> None:
+    async with open_brokers(tmp_path, 3, offsets_topic_num_partitions=1) as brokers:
+        await brokers.create(NewTopic(name="orders", partitions=1))
+        await insist(brokers[1].coordinator.ensure_topic)
+        with trio.fail_after(SECONDS_MAX):
+            leader = brokers[1]
+            while await commit(leader, {0: 5}) != {0: ErrorCode.NONE}:
+                await trio.sleep(0.02)
+                leader = next((node for node in brokers.nodes if finds(node, node)), leader)
+        number = next(each for each in (1, 2, 3) if brokers[each] is not leader)
+        await brokers.stop(number)
+        (log,) = (tmp_path / str(number) / f"{CONSUMER_OFFSETS}-0").glob("*.log")
+        log.write_bytes(b"\xff" * log.stat().st_size)
+        await brokers.start(number)
+        damaged = brokers[number].topics.replica(CONSUMER_OFFSETS, 0)
+        assert damaged is not None
+        assert damaged.failure is not None
+        await wait_until(lambda: finds(brokers[number], leader))
 
 
 def finds(node: Node, coordinator: Node) -> bool:

@@ -435,6 +435,22 @@ MUTATIONS = (
         "::test_groups_are_read_back_once_there_are_descriptors",
     ),
     Mutation(
+        name="who has given a partition up says who coordinates what is in it",
+        file="broker/coordinating/served_topic.py",
+        old="        if not replica.is_available and replica.failure is not None:\n",
+        new="        if not replica.is_available:\n",
+        killed_by="tests/broker/test_served_topic.py"
+        "::test_who_has_given_a_partition_up_says_who_serves_it",
+    ),
+    Mutation(
+        name="whose copy is damaged says who coordinates what is in it",
+        file="broker/coordinating/served_topic.py",
+        old="            if leader == self._node_id and self._find(name) is NotServed.FAILED:\n",
+        new="            if self._find(name) is NotServed.FAILED:\n",
+        killed_by="tests/broker/test_served_topic.py"
+        "::test_whose_copy_is_damaged_says_who_serves_it",
+    ),
+    Mutation(
         name="the journal is used again once the epochs of what was given up are recorded",
         file="broker/replicas/checkpoints.py",
         old="            remember(self._state, left)\n",

@@ -81,6 +81,47 @@ class _Undescribed:
         return getattr(owner, self._name)
 
 
+class _CallSignature:
+    """What a class is called with, for `help`: its `__init__` may not be written yet."""
+
+    __slots__ = ()
+
+    def __get__(self, instance: object, owner: Any) -> object:
+        if DECLARATION not in vars(owner):
+            raise AttributeError("__signature__")  # a class of another kind, which has an own one
+        from inspect import Parameter, Signature
+
+        parameters = [
+            Parameter(
+                field.name,
+                Parameter.KEYWORD_ONLY if field.kw_only else Parameter.POSITIONAL_OR_KEYWORD,
+                default=_shown_default(field, Parameter.empty),
+                annotation=field.type,
+            )
+            for field in fields_of(owner)
+            if field.init
+        ]
+        # As in a call: whatever may be given by position comes first.
+        parameters.sort(key=lambda parameter: parameter.kind)
+        return Signature(parameters, return_annotation=None)
+
+
+def _shown_default(field: _Field, empty: object) -> object:
+    if field.default_factory is not dataclasses.MISSING:
+        return _MADE
+    return empty if field.default is dataclasses.MISSING else field.default
+
+
+class _Made:
+    """Shown for a default that is made anew each time, in the words of `dataclasses`."""
+
+    def __repr__(self) -> str:
+        return "<factory>"
+
+
+_MADE: Final = _Made()
+
+
 def fields_of(cls: type) -> list[_Field]:
     """As `dataclasses.fields`, in the same order; for a value's class only."""
     found: dict[str, _Field] = {}
@@ -99,5 +140,8 @@ def _is_class_var(kind: object) -> bool:
 
 
 _DESCRIPTION: Final = ("__dataclass_fields__", "__dataclass_params__", "__match_args__")
-UNDESCRIBED: Final = {name: _Undescribed(name) for name in _DESCRIPTION}
+UNDESCRIBED: Final = {
+    "__signature__": _CallSignature(),
+    **{name: _Undescribed(name) for name in _DESCRIPTION},
+}
 """What a class has until it is described: one each, for all classes."""

@@ -33,6 +33,9 @@ else:
         globals()[name] = found
         return found
 
+    def __dir__() -> list[str]:
+        return sorted({*globals(), *__all__})  # or `help` and completion would know of none
+
 
 __all__ = [
     "BlockingCluster",

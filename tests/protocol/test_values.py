@@ -2,6 +2,7 @@
 
 import copy
 import dataclasses
+import inspect
 import pickle
 from typing import Any, ClassVar, Generic, TypeVar
 
@@ -222,7 +223,7 @@ class AnnotatedLater(type):
     """As classes are from Python 3.14 on: annotations are not in the namespace, but to be asked."""
 
     @property
-    def __annotations__(cls) -> dict[str, object]:
+    def __annotations__(cls) -> dict[str, object]:  # type: ignore[override]  # as the class's there
         return {"number": int, "name": str, "kind": ClassVar[int]}
 
 
@@ -235,3 +236,25 @@ def test_annotations_that_are_made_when_asked_for_are_fields() -> None:
     assert (made(1).number, made(1).name) == (1, "a")
     assert made(1) == made(1, "a") != made(2)
     assert [field.name for field in dataclasses.fields(made)] == ["number", "name"]
+
+
+def test_help_shows_what_a_class_is_called_with() -> None:
+    @values.dataclass(frozen=True, slots=True)
+    class Base:
+        number: int
+        names: list[str] = dataclasses.field(default_factory=list)
+
+    @values.dataclass(frozen=True, slots=True, kw_only=True)
+    class Made(Base):
+        kind: str = "a"
+        hidden: int = dataclasses.field(default=3, init=False)
+
+    class Other(Made):
+        def __init__(self, other: int) -> None:
+            super().__init__(number=other)
+
+    said = "(number: int, names: list[str] = <factory>, *, kind: str = 'a') -> None"
+    assert str(inspect.signature(Made)) == said
+    assert Made(1).kind == "a"
+    assert str(inspect.signature(Made)) == said
+    assert str(inspect.signature(Other)) == "(other: int) -> None"

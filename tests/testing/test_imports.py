@@ -1,5 +1,6 @@
 """What it costs others that `tidemark.testing` is installed: pytest loads its plugin every time."""
 
+import pydoc
 import subprocess
 import sys
 
@@ -30,6 +31,12 @@ def test_a_run_without_a_broker_imports_none() -> None:
 @pytest.mark.parametrize("name", tidemark.testing.__all__)
 def test_each_name_is_there_when_it_is_asked_for(name: str) -> None:
     assert getattr(tidemark.testing, name).__name__ == name
+
+
+def test_help_knows_of_each_name() -> None:
+    page = pydoc.render_doc(tidemark.testing, renderer=pydoc.plaintext)
+    for name in tidemark.testing.__all__:
+        assert f"\n    {name}(" in page or f" {name}(" in page, name
 
 
 def test_another_name_is_not_there() -> None:

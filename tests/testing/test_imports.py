@@ -34,7 +34,7 @@ def test_each_name_is_there_when_it_is_asked_for(name: str) -> None:
 
 
 def test_help_knows_of_each_name() -> None:
-    page = pydoc.render_doc(tidemark.testing, renderer=pydoc.plaintext)
+    page = pydoc.plain(pydoc.render_doc(tidemark.testing))
     for name in tidemark.testing.__all__:
         assert f"\n    {name}(" in page or f" {name}(" in page, name
 

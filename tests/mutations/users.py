@@ -88,16 +88,24 @@ MUTATIONS = (
     Mutation(
         name="a snapshot from before there were users is read",
         file=_CLUSTER,
-        old='            if body["format"] >= _FORMAT_WITH_USERS:\n',
-        new='            if body["format"]:\n',
+        old='            if "users" in body or body["format"] >= _FORMAT_WITH_USERS:\n',
+        new="            if body:\n",
         killed_by=_OF_TABLE + "test_a_snapshot_of_a_version_without_users_has_none",
+    ),
+    Mutation(
+        name="a snapshot has the oldest format that has all that there is",
+        file=_CLUSTER,
+        old='            "format": self._format(),\n',
+        new='            "format": _SNAPSHOT_FORMAT,\n',
+        killed_by=_OF_TABLE
+        + "test_a_snapshot_has_the_format_of_before_there_were_users_until_there_is_one",
     ),
     Mutation(
         name="a snapshot that has lost its users is none",
         file=_CLUSTER,
-        old='            if body["format"] >= _FORMAT_WITH_USERS:\n',
+        old='            if "users" in body or body["format"] >= _FORMAT_WITH_USERS:\n',
         new='            if "users" in body:\n',
-        killed_by=_OF_TABLE + "test_a_snapshot_of_this_version_without_users_is_refused",
+        killed_by=_OF_TABLE + "test_a_snapshot_of_a_version_with_users_that_has_none_is_refused",
     ),
     Mutation(
         name="of a name that both have the settings count",

@@ -193,9 +193,8 @@ def open_blocking_cluster(
     try:
         yield first
     finally:
-        if (
-            os.getpid() == first._process
-        ):  # a forked child that ends in the block has no such thread
+        # A forked child that ends in the block has no such thread.
+        if os.getpid() == first._process:
             with suppress(trio.RunFinishedError):  # ended by itself; the error is raised below
                 first._token.run_sync_soon(finish.set)
             thread.join()

@@ -48,8 +48,9 @@ def with_leaders(
 
     def filled(partition: MetadataResponsePartition) -> MetadataResponsePartition:
         known = elsewhere.leader_of(PartitionKey(topic.topic_id, partition.partition_index))
-        is_news = known is not None and partition.leader_id == NOBODY
-        return _led(partition, *known) if is_news and known is not None else partition
+        if known is None or partition.leader_id != NOBODY:
+            return partition
+        return _led(partition, *known)
 
     if not lacks_leader(topic):
         return topic

@@ -6,13 +6,12 @@ Times are milliseconds of this process's own clock.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection
-from typing import Final, NamedTuple
+from typing import NamedTuple
 from uuid import UUID
 
+from tidemark.broker.balancing.overgrowth import Overgrowth
 from tidemark.partitions.state_machines.cluster_values import PartitionId
 from tidemark.protocol.types import NodeId
-
-_STALE_KEPT: Final = 64
 
 
 class _Seen(NamedTuple):
@@ -28,7 +27,7 @@ class History:
         self._brokers: dict[NodeId, _Seen] = {}
         self._moved: dict[PartitionId, int] = {}
         self._leaders: dict[PartitionId, NodeId] = {}
-        self._look_above = _STALE_KEPT
+        self._overgrowth = Overgrowth()
 
     # Brokers
 
@@ -81,11 +80,10 @@ class History:
 
     def forget_gone(self, is_there: Callable[[UUID], bool]) -> None:
         """Forget all topics but those that are there. Moves are heard of everywhere, deletions only
-        where somebody plans. To be called again and again: it looks where there is twice as much
-        as was kept the last time."""
-        if len(self._moved) + len(self._leaders) <= self._look_above:
+        where somebody plans. To be called again and again (`Overgrowth`)."""
+        if not self._overgrowth.is_due(len(self._moved) + len(self._leaders)):
             return
         for of_partitions in (self._moved, self._leaders):
             for partition in [each for each in of_partitions if not is_there(each.topic_id)]:
                 del of_partitions[partition]
-        self._look_above = 2 * (len(self._moved) + len(self._leaders)) + _STALE_KEPT
+        self._overgrowth.kept(len(self._moved) + len(self._leaders))

@@ -16,6 +16,7 @@ from uuid import UUID
 
 import trio
 
+from tidemark.broker.balancing.overgrowth import Overgrowth
 from tidemark.broker.looks import next_look
 from tidemark.partitions.storage.state_db import PartitionKey
 from tidemark.protocol.errors import ErrorCode, RequestError
@@ -39,7 +40,6 @@ _RATE_CHANGE: Final = 0.02
 _RATE_CHANGE_MIN_PER_SECOND: Final = 1_000
 _SIZE_CHANGE: Final = 0.1
 _SIZE_CHANGE_MIN: Final = 1 << 20
-_STALE_KEPT: Final = 64
 
 Leader: TypeAlias = Callable[[], tuple[NodeId | None, Epoch]]
 """Who leads the metadata, and in which epoch."""
@@ -82,7 +82,7 @@ class Reports:
         # change with whom is told of it.
         self._disks: dict[NodeId, DiskState] = {}
         self._changed: set[PartitionKey] = set()
-        self._look_above = _STALE_KEPT
+        self._overgrowth = Overgrowth()
         self.on_disk: Callable[[], None] = _do_nothing
         """Called when a disk is told of for the first time, or is full, or has room again."""
 
@@ -136,13 +136,13 @@ class Reports:
 
     def forget_gone(self, is_there: Callable[[UUID], bool]) -> None:
         """Forget all topics but those that are there: a report may come after the deletion. To be
-        called again and again: it looks where there is twice as much as was kept the last time."""
-        if sum(map(len, self._loads.values())) <= self._look_above:
+        called again and again (`Overgrowth`)."""
+        if not self._overgrowth.is_due(sum(map(len, self._loads.values()))):
             return
         for loads in self._loads.values():
             for key in [key for key in loads if not is_there(key.topic_id)]:
                 del loads[key]
-        self._look_above = 2 * sum(map(len, self._loads.values())) + _STALE_KEPT
+        self._overgrowth.kept(sum(map(len, self._loads.values())))
 
     def _be_in(self, epoch: Epoch | None) -> None:
         if self._epoch != epoch:

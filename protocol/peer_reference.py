@@ -25,7 +25,7 @@ told of it nor answered in it. Frames, types and declarations are those of
 correlation id; a response has the length and the correlation id. All messages have one version
 between them, and Hello settles which one two brokers use (spoken: {_SPOKEN}). Hello and Join are
 the same in all versions, so that brokers without one in common can say so: a Hello has version 1
-in its frame, a Join the newest that its sender speaks.
+in its frame, a Join one that its sender speaks, the oldest first.
 
 Each broker opens a connection to each of the others, and says on it what it has to say: a Hello,
 then one-way messages and calls. Back come the answers to the Hello and to the calls, and nothing

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import field
-from typing import TYPE_CHECKING, Final, Protocol
+from typing import TYPE_CHECKING, Final, Protocol, TypeVar
 
 import trio
 
@@ -22,14 +22,18 @@ from tidemark.partitions.state_machines.cluster_machine import (
     command_batch,
 )
 from tidemark.partitions.state_machines.cluster_values import TopicMetadata
+from tidemark.partitions.state_machines.cluster_versions import version_of
 from tidemark.partitions.storage.state_db import PartitionKey
 from tidemark.protocol.errors import ErrorCode, RequestError
+from tidemark.protocol.messages.peer.versions import FIRST_VERSION
 from tidemark.protocol.types import NO_EPOCH, NO_OFFSET, Epoch, NodeId, Offset
 from tidemark.protocol.values import dataclass
 
 if TYPE_CHECKING:
     from tidemark.broker.network.turn import Turn
     from tidemark.broker.node import Clock
+
+K = TypeVar("K", bound=Command)
 
 CLUSTER_KEY: Final = PartitionKey(CLUSTER_ID, 0)
 """The group whose log is the cluster's metadata."""
@@ -85,12 +89,16 @@ class ClusterLog:
         *,
         turn: Turn,
         clock: Clock,
+        older_than: Callable[[int], Sequence[NodeId]],
     ) -> None:
+        """`older_than` says which brokers are there that do not speak a version of the protocol
+        between brokers, nor a newer one."""
         self._node_id = node_id
         self._group = group
         self._turn = turn
         self._machine = machine
         self._clock = clock
+        self._older_than = older_than
         self._proposing = trio.Lock()
         self._waiters: dict[Offset, _Waiter] = {}
         self._appended_end, self._appended_epoch = NO_OFFSET, NO_EPOCH
@@ -141,7 +149,8 @@ class ClusterLog:
     async def propose(self, decide: Callable[[ClusterState], Command]) -> Applied:
         """Carry out what `decide` makes of the state as it is when its turn comes.
 
-        Raises what `decide` raises, the `RequestError` that the command is refused with, and
+        Raises what `decide` raises, the `RequestError` that the command is refused with,
+        UNSUPPORTED_VERSION where brokers of an older release are there that could not read it, and
         NOT_CONTROLLER where this broker does not lead, or ceases to: then the command may still be
         carried out, as it may when this is cancelled.
         """
@@ -149,7 +158,7 @@ class ClusterLog:
             await self._wait_given_up()
             # First: what is decided on an old state would be refused for what is so no more.
             self._check_leads()
-            command = decide(self.state)
+            command = self._readable(decide(self.state))
             self.state.check(command)
             (result,) = await self._append([command])
         if isinstance(result, RequestError):
@@ -167,10 +176,20 @@ class ClusterLog:
         async with self._proposing:
             await self._wait_given_up()
             self._check_leads()
-            decided = drafted(self.state, decisions)
+            decided = drafted(self.state, [self._reads(decide) for decide in decisions])
             commands = [each for each in decided if not isinstance(each, RequestError)]
             results = iter(await self._append(commands) if commands else ())
         return [each if isinstance(each, RequestError) else _topic(results) for each in decided]
+
+    def _reads(self, decide: Callable[[ClusterState], C]) -> Callable[[ClusterState], C]:
+        return lambda state: self._readable(decide(state))
+
+    def _readable(self, command: K) -> K:
+        """The command, if all brokers that are there can read it."""
+        version = version_of(command)
+        if version > FIRST_VERSION and (older := self._older_than(version)):
+            raise _not_readable(older)
+        return command
 
     async def _wait_given_up(self) -> None:
         """Until all is applied that was appended here, also for somebody who has gone since. What
@@ -263,4 +282,13 @@ def _lost_leadership() -> RequestError:
         ErrorCode.NOT_CONTROLLER,
         "another broker leads the cluster's metadata now; whether the change was made, only "
         "looking will tell",
+    )
+
+
+def _not_readable(older: Sequence[NodeId]) -> RequestError:
+    who, runs = ("brokers", "run") if older[1:] else ("broker", "runs")
+    return RequestError(
+        ErrorCode.UNSUPPORTED_VERSION,
+        f"{who} {', '.join(map(str, older))} {runs} an older release, which cannot follow this "
+        "change of the cluster's metadata: upgrade all brokers first",
     )

@@ -200,13 +200,19 @@ class _Parts:
     ) -> None:
         self._settings = settings
         self._services = services
+        self._network = network
         self._identity = identity
         self._machine = machine
         self._neighbours = neighbours
         self._group = ClusterReplica(replica, services)
         driver = services.driver
         self.cluster = ClusterLog(
-            own.node_id, self._group, machine, turn=services.turn, clock=services.clock
+            own.node_id,
+            self._group,
+            machine,
+            turn=services.turn,
+            clock=services.clock,
+            older_than=self._older_than,
         )
         self.registered = trio.Event()
         self.is_current = trio.Event()
@@ -332,6 +338,16 @@ class _Parts:
         state = self.cluster.state.wishes.broker_state(node)
         is_able = self.brokers.is_alive(node) and not self.brokers.is_full(node)
         return is_able and state is not BrokerState.DECOMMISSIONING
+
+    def _older_than(self, version: int) -> list[NodeId]:
+        """The brokers that are there and speak no version so new with this one. Who is away, or was
+        never seen, is not waited for: most of those who vote are there."""
+        spoken = self._network.versions
+        return [
+            node
+            for node in self.brokers.registered
+            if self.brokers.is_alive(node) and spoken.get(node, version) < version
+        ]
 
     def _states_applied(self, outcome: Outcome) -> None:
         if isinstance(outcome.command, SetBrokerState | UnregisterBroker):

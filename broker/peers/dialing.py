@@ -64,7 +64,7 @@ class DialerOwner(Protocol):
     def is_broken(self) -> bool:
         """Whether it is missed: one that had lasted is then opened again without delay."""
 
-    def connected(self, seen: Sighting) -> None:
+    def connected(self, seen: Sighting, version: int) -> None:
         """It has taken the connection, and is who it should be."""
 
     def not_connected(self, why: str) -> None:
@@ -177,7 +177,8 @@ class Dialer:
         outgoing.accept(response.version, response.incarnation)
         if self._is_second_best(outgoing):
             logger.warning("broker %d is spoken to without TLS, in which it failed", self._node)
-        self._owner.connected(Sighting(response.directory_id, response.incarnation))
+        seen = Sighting(response.directory_id, response.incarnation)
+        self._owner.connected(seen, response.version)
         self._services.belonging.greeted(self._node, response.reason)
 
     def outgoing_ended(self, outgoing: Outgoing, end: PeerEnd, reason: str) -> None:

@@ -18,7 +18,11 @@ from tidemark.protocol.errors import ErrorCode, MalformedMessage, ProtocolError,
 from tidemark.protocol.frames import FrameDecoder
 from tidemark.protocol.messages.peer.hello import HelloResponse
 from tidemark.protocol.messages.peer.join import JoinRequest, JoinResponse
-from tidemark.protocol.messages.peer.versions import GREETING_VERSION, LAST_VERSION
+from tidemark.protocol.messages.peer.versions import (
+    FIRST_VERSION,
+    GREETING_VERSION,
+    LAST_VERSION,
+)
 from tidemark.protocol.peer_frames import (
     decode_body,
     decode_peer_response_header,
@@ -56,8 +60,13 @@ async def ask_to_join(
 
 
 async def _ask(address: HostPort, request: JoinRequest, tls: ssl.SSLContext | None) -> JoinResponse:
+    """Whoever does not speak the oldest version, which nearly all do, may speak a newer one."""
     try:
-        return await _call(address, request, LAST_VERSION, JoinResponse, tls)
+        for version in range(FIRST_VERSION, LAST_VERSION + 1):
+            answered = await _call(address, request, version, JoinResponse, tls)
+            if answered.error_code != ErrorCode.INVALID_REQUEST:
+                break
+        return answered
     except RequestError:
         reason = await _why_hung_up(address, request, tls)
         if reason is None:

@@ -56,6 +56,7 @@ class Link:
         "node",
         "trouble",
         "up",
+        "version",
         "where",
     )
 
@@ -65,6 +66,8 @@ class Link:
         self.trouble = "it is not connected yet"
         """Why it is not up, as far as that is known."""
         self.is_cut = False
+        self.version: int | None = None
+        """The newest that both speak, as the last connection to it said."""
         self.where = Whereabouts(node)
         self.dialer = Dialer(node, self.where, self, services)
         self._services = services
@@ -132,8 +135,9 @@ class Link:
             self._incoming = None
             self._settle(reason)
 
-    def connected(self, seen: Sighting) -> None:
+    def connected(self, seen: Sighting, version: int) -> None:
         self._see(seen)
+        self.version = version
         self._settle("")
 
     def not_connected(self, why: str) -> None:

@@ -96,6 +96,14 @@ class PeerNetwork:
         """The brokers that are up, with their incarnations."""
         return {node: link.up for node, link in self._links.items() if link.up is not None}
 
+    @property
+    def versions(self) -> dict[NodeId, int]:
+        """The newest version of the protocol between brokers that each speaks and this one does,
+        too, of those that have been connected; as it was last, if they are not now."""
+        return {
+            node: link.version for node, link in self._links.items() if link.version is not None
+        }
+
     def trouble_with(self, node: NodeId) -> str:
         """Why a broker that is not up is not, in a few words."""
         link = self._links.get(node)

@@ -72,5 +72,13 @@ class FixedClock:
         return 7
 
 
-def cluster_log(group: FakeGroup) -> ClusterLog:
-    return ClusterLog(NodeId(1), group, group.machine, turn=Turn(), clock=FixedClock())
+def cluster_log(group: FakeGroup, *older: tuple[int, int]) -> ClusterLog:
+    """`older` are brokers that are there, with the newest version that they speak."""
+    return ClusterLog(
+        NodeId(1),
+        group,
+        group.machine,
+        turn=Turn(),
+        clock=FixedClock(),
+        older_than=lambda version: [NodeId(node) for node, spoken in older if spoken < version],
+    )

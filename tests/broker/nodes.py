@@ -45,6 +45,7 @@ class NoNetwork:
 
     def __init__(self) -> None:
         self.up: Mapping[NodeId, int] = {}
+        self.versions: Mapping[NodeId, int] = {}
 
     def enter(self, cluster_id: str) -> None:
         pass

@@ -8,9 +8,11 @@ import trio
 from trio.testing import wait_all_tasks_blocked
 
 from tests.broker.fake_cluster import FakeGroup, cluster_log
+from tidemark.broker.metadata import cluster_log as log_module
 from tidemark.partitions.state_machines.cluster import ClusterState
 from tidemark.partitions.state_machines.cluster_commands import (
     AllocateProducerIds,
+    AlterAcls,
     Command,
     CreateTopic,
     FoundCluster,
@@ -246,3 +248,48 @@ async def test_a_version_can_be_waited_for() -> None:
         assert len(nursery.child_tasks) == 1
         await cluster.propose(ids(1))
     await cluster.wait_version(1)
+
+
+def acls(state: ClusterState) -> Command:
+    return AlterAcls(at_version=state.version, added=(), removed=())
+
+
+@pytest.mark.parametrize(
+    ("older", "who"),
+    [(((2, 2),), "broker 2 runs"), (((2, 2), (3, 3), (4, 2)), "brokers 2, 4 run")],
+)
+async def test_what_brokers_that_are_there_cannot_read_is_not_appended(
+    older: tuple[tuple[int, int], ...], who: str
+) -> None:
+    group = FakeGroup(commits_at_once=True)
+    cluster = cluster_log(group, *older)
+    with pytest.raises(RequestError, match=f"{who} an older release.*upgrade") as raised:
+        await cluster.propose(acls)
+    assert raised.value.code is ErrorCode.UNSUPPORTED_VERSION
+    assert not group.log
+    await cluster.propose(ids(1))
+    assert len(group.log) == 1
+
+
+async def test_of_several_topics_those_are_made_that_all_can_read(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(log_module, "version_of", version_by_name)
+    cluster = cluster_log(FakeGroup(commits_at_once=True), (2, 2))
+    await cluster.propose(registered)
+    made = await cluster.propose_topics([topic("old", 1), topic("new", 2), topic("other", 3)])
+    assert [isinstance(each, TopicMetadata) for each in made] == [True, False, True]
+    refused = made[1]
+    assert isinstance(refused, RequestError)
+    assert refused.code is ErrorCode.UNSUPPORTED_VERSION
+    assert list(cluster.state.topics) == ["old", "other"]
+
+
+def version_by_name(command: Command) -> int:
+    return 3 if isinstance(command, CreateTopic) and command.name == "new" else 2
+
+
+async def test_what_all_can_read_is_taken() -> None:
+    group = FakeGroup(commits_at_once=True)
+    await cluster_log(group, (2, 3)).propose(acls)
+    assert len(group.log) == 1

@@ -2,9 +2,6 @@
 
 from tests.mutations import Mutation, Room
 
-_VERSIONS = "tests/broker/peers/test_versions.py"
-
-
 _rule = Room("partitions/replication").rule
 
 
@@ -369,28 +366,6 @@ MUTATIONS = (
         old="        if self.up is None or self._broken is not None:\n",
         new="        self._broken = None\n        if self.up is None:\n",
         killed_by="test_connections.py::test_a_lost_connection_is_not_a_lost_broker",
-    ),
-    # Builds that have no version in common
-    Mutation(
-        name="who asks in another version of the protocol between brokers is not let in",
-        file="broker/peers/network.py",
-        old="if isinstance(request, JoinRequest) and not is_spoken(header.version):",
-        new="if False:",
-        killed_by=f"{_VERSIONS}::test_a_join_of_another_version_is_refused_and_not_misread",
-    ),
-    Mutation(
-        name="brokers without a version in common do not talk to each other",
-        file="broker/peers/hello.py",
-        old="    if not OWN.has_common(theirs):\n",
-        new="    if False:\n",
-        killed_by=f"{_VERSIONS}::test_a_hello_of_another_version_is_refused_before_anything_else_is_looked_at",
-    ),
-    Mutation(
-        name="a broker of the cluster that nobody understands yet waits, and does not end",
-        file="broker/metadata/reception.py",
-        old="answered.error_code == ErrorCode.INVALID_REQUEST:",
-        new="False:",
-        killed_by="tests/broker/test_reception.py::test_another_version_is_no_refusal_for_good",
     ),
     Mutation(
         name="who has been taken in does not fill the metadata's log meanwhile",

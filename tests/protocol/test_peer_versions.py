@@ -14,9 +14,14 @@ from tidemark.protocol.peer_registry import PEER_APIS
 from tidemark.protocol.schema import Message
 
 HOW = """\
-A message between brokers has changed. Brokers of another build would misread it. One of two:
+A message between brokers has changed, or what the metadata may hold, or the newest version of one
+of Kafka's requests that brokers ask each other. Brokers of another build would misread it. One of
+two:
 - if a release has spoken version {last}: raise LAST_VERSION in protocol/messages/peer/versions.py,
   and FIRST_VERSION with it unless this build speaks both; run `python -m tests.golden.messages`;
+  A new command, or a config of topics or groups, has its version in `_SINCE` of
+  partitions/state_machines/cluster_versions.py. Brokers of the version before have to be asked
+  Kafka's requests as they know them;
 - if none has: leave the number, and say in the CHANGELOG that builds since the last release differ.
 Then add to the end of tests/golden/peer_versions.json:
   {{"version": …, "digest": "{digest}", "what": "…"}}"""

@@ -22,6 +22,7 @@ from tidemark.broker.peers.hello import (
 )
 from tidemark.partitions.state_machines.cluster_values import BrokerAddress, BrokerMetadata
 from tidemark.protocol.messages.peer.hello import HelloRequest, HelloResponse
+from tidemark.protocol.messages.peer.versions import LAST_VERSION
 from tidemark.protocol.types import NodeId
 
 ONE = BrokerMetadata(
@@ -70,7 +71,13 @@ def test_a_hello_says_all_that_a_broker_is() -> None:
         (HELLO, None, None, Refusal.NO_CLUSTER_YET),
         (changed(node_id=2), CLUSTER, None, Refusal.OWN_NODE_ID),
         (changed(to_node_id=3), CLUSTER, None, Refusal.OTHER_BROKER),
-        (changed(oldest_version=3, newest_version=4), CLUSTER, None, Refusal.VERSION),
+        (
+            changed(oldest_version=LAST_VERSION + 1, newest_version=9),
+            CLUSTER,
+            None,
+            Refusal.VERSION,
+        ),
+        (changed(oldest_version=LAST_VERSION, newest_version=9), CLUSTER, None, None),
         (changed(oldest_version=1, newest_version=1), CLUSTER, None, Refusal.VERSION),
         (changed(oldest_version=0, newest_version=9), CLUSTER, None, None),
     ],

@@ -14,10 +14,15 @@ from tests.broker.peers.brokers import Broker, directory, open_one, raw
 from tidemark.broker.config import Address
 from tidemark.broker.peers import ask_to_join
 from tidemark.broker.peers.hello import Refusal, judge_answer
+from tidemark.broker.peers.versions import OWN, refused_join
 from tidemark.protocol.errors import ErrorCode, RequestError
 from tidemark.protocol.messages.peer.hello import HelloRequest, HelloResponse
 from tidemark.protocol.messages.peer.join import JoinRequest, JoinResponse
-from tidemark.protocol.messages.peer.versions import GREETING_VERSION, LAST_VERSION
+from tidemark.protocol.messages.peer.versions import (
+    FIRST_VERSION,
+    GREETING_VERSION,
+    LAST_VERSION,
+)
 from tidemark.protocol.peer_frames import (
     decode_body,
     decode_peer_response_header,
@@ -74,7 +79,7 @@ async def test_a_join_of_another_version_is_refused_and_not_misread(
     assert refused.error_code == ErrorCode.INVALID_REQUEST
     assert refused.error_message == (
         f"broker 9 speaks version {version} of the protocol between brokers, broker 2 "
-        f"version {LAST_VERSION}: {WHAT_TO_DO}"
+        f"{OWN}: {WHAT_TO_DO}"
     )
     assert any(refused.error_message in line for line in caplog.messages)
 
@@ -102,7 +107,7 @@ async def test_a_hello_of_another_version_is_refused_before_anything_else_is_loo
     assert response.refusal == Refusal.VERSION
     assert response.reason == (
         f"broker 2 speaks {they_speak} of the protocol between brokers, broker 2 "
-        f"version {LAST_VERSION}: {WHAT_TO_DO}"
+        f"{OWN}: {WHAT_TO_DO}"
     )
     assert any(response.reason in line for line in caplog.messages)
     refused = judge_answer(NodeId(2), response, None)
@@ -130,6 +135,49 @@ async def first_build(refusal: Refusal | None) -> AsyncIterator[Address]:
         tasks.start_soon(trio.serve_listeners, serve, listeners)
         yield Address("127.0.0.1", listeners[0].socket.getsockname()[1])
         tasks.cancel_scope.cancel()
+
+
+@asynccontextmanager
+async def build_of(version: int, asked: list[int]) -> AsyncIterator[Address]:
+    """What is there speaks this version alone, and refuses a Join of any other."""
+
+    async def serve(stream: trio.SocketStream) -> None:
+        async with stream:
+            header = await stream.receive_some(_FRAME.size)
+            _, key, spoken, correlation_id = _FRAME.unpack(header)
+            assert key == peer_api_of(JoinRequest).key
+            asked.append(spoken)
+            taken = JoinResponse(cluster_id="cluster", node_id=2)
+            answer = taken if spoken == version else refused_join(JOIN, spoken, 2)
+            (frame,) = encode_peer_response(answer, GREETING_VERSION, correlation_id)
+            assert isinstance(frame, bytes)
+            await stream.send_all(frame)
+
+    async with trio.open_nursery() as tasks:
+        listeners = await trio.open_tcp_listeners(0, host="127.0.0.1")
+        tasks.start_soon(trio.serve_listeners, serve, listeners)
+        yield Address("127.0.0.1", listeners[0].socket.getsockname()[1])
+        tasks.cancel_scope.cancel()
+
+
+SPOKEN = range(FIRST_VERSION, LAST_VERSION + 1)
+
+
+@pytest.mark.parametrize("version", SPOKEN)
+async def test_a_join_is_understood_by_a_build_that_speaks_one_of_the_versions(
+    version: int,
+) -> None:
+    async with build_of(version, []) as address:
+        assert (await ask_to_join(address, JOIN)).cluster_id == "cluster"
+
+
+async def test_a_join_is_refused_for_its_version_once_all_have_been_tried() -> None:
+    asked = list[int]()
+    async with build_of(LAST_VERSION + 1, asked) as address:
+        refused = await ask_to_join(address, JOIN)
+    assert refused.error_code == ErrorCode.INVALID_REQUEST
+    assert WHAT_TO_DO in (refused.error_message or "")
+    assert asked == list(SPOKEN)
 
 
 async def test_who_hangs_up_on_a_join_is_asked_whether_that_is_for_its_version() -> None:

@@ -24,8 +24,8 @@ One absurd timestamp begins one new segment, and the next one not another: a seg
 one lies in the future is left to the sweep.
 """
 
-from collections.abc import Iterable, Sequence
-from itertools import chain, islice
+from collections.abc import Sequence
+from itertools import accumulate
 from typing import Final, Self
 
 from tidemark.partitions.storage.files import Files
@@ -57,14 +57,14 @@ def expired_count(
 ) -> int:
     """How many of the oldest segments retention removes; only such as lie below `end_offset`."""
     count = 0
+    behind = _TimesBehind(files, [*sealed, active])
     for segment in sealed:
         if segment.end_offset > end_offset:
             break
         too_large = settings.retention_bytes >= 0 and (
             size_bytes - segment.size_bytes >= settings.retention_bytes
         )
-        following = chain(islice(sealed, count + 1, None), [active])
-        if not too_large and not _is_too_old(files, segment, settings, now_ms, following):
+        if not too_large and not _is_too_old(files, segment, settings, now_ms, behind, count):
             break
         size_bytes -= segment.size_bytes
         count += 1
@@ -107,19 +107,38 @@ def _open_ms_max(segment: Segment, settings: LogSettings) -> int:
     return settings.segment_ms - crc32c(segment.path.encode()) % jitter_ms
 
 
+class _TimesBehind:
+    """The earliest file's time of the segments behind each, which were begun after its last record
+    came. They are asked for at most once: a clock may have been ahead for thousands of them."""
+
+    def __init__(self, files: Files, segments: Sequence[Segment]) -> None:
+        self._files = files
+        self._segments = segments
+        self._earliest: list[int] = []
+
+    def earliest_ms(self, number: int) -> int:
+        """Of those behind this one. The first to be asked about is the first of all."""
+        if not self._earliest:
+            behind = self._segments[:number:-1]
+            times = accumulate((self._files.modified_ms(each.path) for each in behind), min)
+            self._earliest = list(times)
+        return self._earliest[len(self._segments) - 2 - number]
+
+
 def _is_too_old(
     files: Files,
     segment: Segment,
     settings: LogSettings,
     now_ms: int,
-    following: Iterable[Segment] = (),
+    behind: _TimesBehind | None = None,
+    number: int = 0,
 ) -> bool:
-    """`following` are the segments behind it, which were begun after its last record came."""
+    """`number` is the segment's among those that `behind` knows."""
     if settings.retention_ms < 0:
         return False
     last_ms = last_time_ms(files, segment)
-    if last_ms > now_ms:
-        last_ms = min([last_ms, *(files.modified_ms(each.path) for each in following)])
+    if last_ms > now_ms and behind is not None:
+        last_ms = min(last_ms, behind.earliest_ms(number))
     return now_ms - last_ms > settings.retention_ms
 
 

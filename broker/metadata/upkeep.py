@@ -13,6 +13,7 @@ import trio
 from tidemark.broker.config import BrokerSettings
 from tidemark.broker.metadata.hosting import Hosting
 from tidemark.broker.replicas.replica_parts import ReplicaServices
+from tidemark.broker.steps import portions
 from tidemark.broker.threads import in_thread
 from tidemark.partitions.state_machines.cluster import ClusterState
 from tidemark.partitions.storage.directory import DataDirectory
@@ -73,17 +74,20 @@ async def sweep(
             except (OSError, StorageError, CorruptBatch) as error:
                 services.storage_failed(f"{replica.name}: retention: {error}")
             await trio.lowlevel.checkpoint()
-        forget_gone(services, state())
+        await forget_gone(services, state)
         await _pause(services, interval)
 
 
-def forget_gone(services: ReplicaServices, state: ClusterState) -> None:
-    """What was heard of topics after they were deleted."""
+async def forget_gone(services: ReplicaServices, state: Callable[[], ClusterState]) -> None:
+    """What was heard of topics after they were deleted; the loop goes on between two portions."""
 
     def exists(topic_id: UUID) -> bool:
-        return state.topic_by_id(topic_id) is not None
+        return state().topic_by_id(topic_id) is not None
 
-    services.driver.node.forget_gone(exists, state.version)
+    node = services.driver.node
+    for keys in portions(node.known.heard_of()):
+        node.forget_gone(keys, exists, state().version)
+        await trio.lowlevel.checkpoint()
 
 
 async def _pause(services: ReplicaServices, seconds_max: float) -> None:

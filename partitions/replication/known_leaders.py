@@ -6,7 +6,7 @@ that dies costs no messages: what it leads is not believed while it is not alive
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 from typing import Final, NamedTuple
 
@@ -38,8 +38,8 @@ class KnownLeaders:
 
     def __init__(self) -> None:
         self._leaders: dict[PartitionKey, KnownLeader] = {}
-        self._gone: Collection[PartitionKey] = ()
-        """Those of groups that did not exist when this was last asked."""
+        self._gone = set[PartitionKey]()
+        """Those of them that did not exist when this was last asked."""
 
     def get(self, key: PartitionKey) -> KnownLeader:
         return self._leaders.get(key, NOT_KNOWN)
@@ -79,11 +79,23 @@ class KnownLeaders:
 
     def remove(self, key: PartitionKey) -> None:
         self._leaders.pop(key, None)
+        self._gone.discard(key)
 
-    def forget_gone(self, is_gone: Callable[[PartitionKey, KnownLeader], bool]) -> None:
-        """Forget those that are gone, and were when this was last called: who leads a group that is
-        deleted may have spoken of it once more, and was heard after that was known here."""
-        gone = {key for key, known in self._leaders.items() if is_gone(key, known)}
-        for key in gone.intersection(self._gone):
-            del self._leaders[key]
-        self._gone = gone
+    def heard_of(self) -> Sequence[PartitionKey]:
+        """All groups, as of now."""
+        return list(self._leaders)
+
+    def forget_gone(
+        self, keys: Iterable[PartitionKey], is_gone: Callable[[PartitionKey, KnownLeader], bool]
+    ) -> None:
+        """Forget those that are gone, and were when they were last among the keys: who leads a
+        group that is deleted may have spoken of it once more, and was heard after that was known
+        here."""
+        for key in keys:
+            known = self._leaders.get(key)
+            if known is None or not is_gone(key, known):
+                self._gone.discard(key)
+            elif key in self._gone:
+                self.remove(key)
+            else:
+                self._gone.add(key)

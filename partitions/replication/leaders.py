@@ -7,7 +7,7 @@ and what was sent to it is lost.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from functools import partial
 from typing import Final
 from uuid import UUID
@@ -85,7 +85,9 @@ class Leaders:
         self.known.remove(key)
         self._parted.pop(key, None)
 
-    def forget_gone(self, exists: Callable[[UUID], bool], version: int) -> None:
+    def forget_gone(
+        self, keys: Iterable[PartitionKey], exists: Callable[[UUID], bool], version: int
+    ) -> None:
         """As far as the metadata say so at this version, and no leader has said that it knows of a
         later one. What has just been applied somewhere is not always said at once, so a group is
         forgotten when it was gone the last time, too."""
@@ -97,7 +99,7 @@ class Leaders:
                 or self._peers.has_applied(known.node, version)
             )
 
-        self.known.forget_gone(is_gone)
+        self.known.forget_gone(keys, is_gone)
 
     # What replicas believe
 

@@ -74,10 +74,13 @@ class GroupsNode(MeetingNode):
         if is_deleted:
             self.outbox.stage_record(journal.forget(key))
 
-    def forget_gone(self, exists: Callable[[UUID], bool], version: int) -> None:
-        """Forget who leads groups whose topics do not exist, by this version of the metadata. To be
-        called now and then: one that is gone twice is forgotten."""
-        self._leaders.forget_gone(exists, version)
+    def forget_gone(
+        self, keys: Iterable[PartitionKey], exists: Callable[[UUID], bool], version: int
+    ) -> None:
+        """Forget who leads those of these groups whose topics do not exist, by this version of the
+        metadata. To be called now and then with all that were heard of (`known.heard_of`), some at
+        a time: one that is gone twice is forgotten."""
+        self._leaders.forget_gone(keys, exists, version)
 
     def observe(
         self,

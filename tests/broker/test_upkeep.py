@@ -5,9 +5,11 @@ from pathlib import Path
 from uuid import uuid4
 
 import pytest
+import trio
 
 from tests.broker.clusters import wait_until
 from tests.broker.nodes import open_node
+from tidemark.broker import steps
 from tidemark.broker.metadata import upkeep
 from tidemark.broker.metadata.topic import NewTopic
 from tidemark.partitions.replication.peer_messages import GroupBeat
@@ -49,3 +51,30 @@ async def test_who_is_said_to_lead_what_was_deleted_is_forgotten(tmp_path: Path)
         known.hear(NodeId(7), GroupBeat(gone, Epoch(9), True, ORIGIN, Offset(0)))
         await wait_until(lambda: not known.get(gone).leads, seconds=10)
         assert known.get(PartitionKey(topic.id, 0)).leads is leads
+
+
+async def test_others_have_their_turn_while_it_is_asked_of_all_groups_whether_they_are_gone(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(steps, "_ELEMENTS_AT_ONCE", 10)
+    left = list[int]()
+    async with open_node(tmp_path) as node:
+        services = node.topics._services
+        known = services.driver.node.known
+        before = len(known.heard_of())
+
+        async def look() -> None:
+            while True:
+                left.append(len(known.heard_of()) - before)
+                await trio.lowlevel.checkpoint()
+
+        for number in range(100):
+            key = PartitionKey(uuid4(), number)
+            known.hear(NodeId(7), GroupBeat(key, Epoch(9), True, ORIGIN, Offset(0)))
+        async with trio.open_nursery() as looks:
+            looks.start_soon(look)
+            for _ in range(2):
+                await upkeep.forget_gone(services, lambda: node.cluster.state)
+            looks.cancel_scope.cancel()
+        assert len(known.heard_of()) == before
+    assert len(set(left)) > 5, "some at a time"

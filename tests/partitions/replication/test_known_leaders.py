@@ -63,10 +63,23 @@ def test_a_process_that_is_gone_leads_nothing() -> None:
 def test_what_is_gone_is_forgotten_once_it_was_gone_before() -> None:
     known = KnownLeaders()
     known.hear(A, beat(1))
-    known.forget_gone(lambda key, leader: (key, leader.node) == (KEY, A))
+    known.forget_gone([KEY], lambda key, leader: (key, leader.node) == (KEY, A))
     assert known.get(KEY).leads
-    known.forget_gone(lambda key, leader: False)
-    known.forget_gone(lambda key, leader: True)
+    known.forget_gone([KEY], lambda key, leader: False)
+    known.forget_gone([KEY], lambda key, leader: True)
     assert known.get(KEY).leads
-    known.forget_gone(lambda key, leader: True)
+    known.forget_gone([KEY], lambda key, leader: True)
     assert known.get(KEY) == NOT_KNOWN
+
+
+def test_what_was_forgotten_and_heard_of_again_is_gone_for_the_first_time() -> None:
+    known = KnownLeaders()
+    for forget in (known.remove, lambda key: known.forget_gone([key], lambda *_: True)):
+        known.hear(A, beat(1))
+        known.forget_gone([KEY], lambda *_: True)
+        forget(KEY)
+        assert known.heard_of() == []
+        known.hear(A, beat(1))
+        known.forget_gone([KEY], lambda *_: True)
+        assert known.heard_of() == [KEY]
+        known.remove(KEY)

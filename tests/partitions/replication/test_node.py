@@ -60,9 +60,9 @@ def test_a_leader_that_speaks_of_a_group_after_its_end_is_not_remembered() -> No
     cluster[2].node._news.add(KEY, [NodeId(4)])
     cluster.run(1)
     for exists, version in ((True, 7), (False, 5), (False, 5), (False, 7)):
-        node.forget_gone(lambda _: exists, version)  # noqa: B023 # called at once
+        node.forget_gone([KEY], lambda _: exists, version)  # noqa: B023 # called at once
         assert node.leader_of(KEY) == (2, 0)
-    node.forget_gone(lambda _: False, 7)
+    node.forget_gone([KEY], lambda _: False, 7)
     assert node.leader_of(KEY) == (None, -1)
 
 

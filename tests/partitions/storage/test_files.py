@@ -4,10 +4,12 @@ import ctypes
 import errno
 import itertools
 import os
+import subprocess
 import sys
 import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import Final
 
 import pytest
 
@@ -51,6 +53,30 @@ def test_all_directories_are_synced_or_it_is_said(
     assert synced == set(paths)
     with pytest.raises(FileNotFoundError):
         OsFiles().sync_directories([*paths, str(tmp_path / "missing")])
+
+
+WITHOUT_THREADS: Final = """
+import os, sys, threading
+from tidemark.partitions.storage.os_files import OsFiles
+
+MORE_THAN_THERE_IS = 1 << 46
+synced = set()
+os.fsync = lambda descriptor: synced.add(os.readlink(f"/proc/self/fd/{descriptor}"))
+threading.stack_size(MORE_THAN_THERE_IS)
+OsFiles().sync_directories(sys.argv[1:])
+print(synced == set(sys.argv[1:]))
+OsFiles().sync_directories([*sys.argv[1:], "/missing/too"])
+"""
+
+
+def test_directories_are_synced_one_by_one_where_no_thread_can_be_started(tmp_path: Path) -> None:
+    paths = [str(tmp_path / str(number)) for number in range(10)]
+    for path in paths:
+        Path(path).mkdir()
+    command = [sys.executable, "-c", WITHOUT_THREADS, *paths]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+    assert done.stdout == "True\n", done.stderr
+    assert "FileNotFoundError: [Errno 2] No such file or directory: '/missing/too'" in done.stderr
 
 
 def refuse(error_number: int, refused: list[int]) -> Callable[..., int]:

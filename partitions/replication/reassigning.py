@@ -64,6 +64,8 @@ class Reassignments:
         self.throttles: Sequence[Throttle] = ()
         """What some of them are."""
         self._limits = CopyLimits()
+        self._parts: dict[Copy, float] = {}
+        """Of a byte, which each may be sent beside what it was allowed."""
         self.bytes_sent = 0
         """To learners, in all."""
 
@@ -192,8 +194,14 @@ class Reassignments:
         shares = self._limits.shares(
             copies, limits, elapsed=elapsed, elapsed_max=self._timing.refill_max_seconds
         )
-        for (replica, learner), share in zip(copying, shares, strict=True):
-            more = None if share == UNLIMITED else int(share)
+        # Else a limit that comes to less than a byte each time would hold them back for ever.
+        before, self._parts = self._parts, {}
+        for (replica, learner), copy, share in zip(copying, copies, shares, strict=True):
+            more = None
+            if share != UNLIMITED:
+                share += before.get(copy, 0.0)
+                more = int(share)
+                self._parts[copy] = share - more
             replica.tell(partial(Group.allow, node=learner, more_bytes=more))
 
 

@@ -43,6 +43,14 @@ def test_a_learner_is_sent_no_more_than_its_throttle_lets_through(throttle: Thro
         before = copied(cluster)
 
 
+def test_a_learner_is_sent_something_however_low_its_throttle_is() -> None:
+    """A tenth of a byte each time that it is looked at."""
+    cluster = with_records(Throttle(2, {KEY}))
+    begun = cluster.now
+    cluster.go(1.0)
+    assert 0 < copied(cluster) <= 2 * (cluster.now - begun) + 1100
+
+
 def test_a_throttle_is_let_go_of_when_it_is_removed() -> None:
     cluster = with_records(Throttle(0, {KEY}))
     cluster.go(10)

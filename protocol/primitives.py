@@ -14,8 +14,7 @@ from struct import Struct
 from typing import Any, Final, NoReturn
 from uuid import UUID
 
-from construct import Construct
-
+from tidemark.protocol.construct_library import Construct
 from tidemark.protocol.errors import MalformedMessage
 from tidemark.protocol.schema.wire_types import SizedRecords
 

@@ -3,8 +3,7 @@
 import struct
 from typing import Generic, TypeVar
 
-from construct import ConstructError
-
+from tidemark.protocol.construct_library import ConstructError
 from tidemark.protocol.errors import MalformedMessage
 from tidemark.protocol.primitives import ELEMENTS_UNLIMITED, Chunk, Reader, Writer
 from tidemark.protocol.schema.constructs import struct_construct

@@ -8,8 +8,7 @@ own compiler then turns it into a function; the classes here tell it how (`_emit
 from collections.abc import Sequence
 from typing import Any, Generic, TypeVar
 
-from construct import CodeGen, Construct, Flag, FormatField
-
+from tidemark.protocol.construct_library import CodeGen, Construct, Flag, FormatField
 from tidemark.protocol.errors import MalformedMessage
 from tidemark.protocol.primitives import (
     COMPACT_LENGTH,

@@ -8,8 +8,7 @@ import struct
 from collections.abc import Callable
 from typing import Generic, TypeAlias, TypeVar
 
-from construct import ConstructError
-
+from tidemark.protocol.construct_library import ConstructError
 from tidemark.protocol.errors import MalformedMessage
 from tidemark.protocol.primitives import ELEMENTS_UNLIMITED, Chunk
 from tidemark.protocol.schema.declaration import Message

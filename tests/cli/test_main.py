@@ -46,7 +46,8 @@ def test_a_broker_imports_nothing_that_only_other_commands_need() -> None:
         "print([m for m in sys.modules], file=sys.stdout)"
     )
     for heavy in ("tidemark.client", "tidemark.testing", "asyncio", "structlog", "rich", "jinja2",
-                  "numpy", "pyarrow", "multiprocessing", "zstandard", "cramjam"):  # fmt: skip
+                  "numpy", "pyarrow", "multiprocessing", "zstandard", "cramjam",
+                  "bdb"):  # fmt: skip
         assert f"'{heavy}'" not in loaded, heavy
 
 

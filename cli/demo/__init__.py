@@ -62,6 +62,10 @@ def demo(seconds: float, rate: float, data_dir: Path | None, plain: bool, keep: 
     # Here, not above: `tidemark --help` needs none of it.
     import trio
 
+    from tidemark.broker.system import check_system
+
+    check_system()
+
     from tidemark.cli.demo.play import play
     from tidemark.testing.process_cluster import open_process_cluster
 

@@ -1,7 +1,6 @@
 """The operating system's files: what storage asks of them is said in `files`."""
 
 import errno
-import fcntl
 import os
 import signal
 import threading
@@ -13,7 +12,16 @@ from typing import Final
 from tidemark.partitions.storage.files import File, Lock, Space
 from tidemark.partitions.storage.refusals import NO_ROOM, NOT_ASKED, SyncFailed
 from tidemark.partitions.storage.writing_back import begin_writing, write_back
+from tidemark.protocol.errors import ConfigError
 from tidemark.protocol.types import BytesLike
+
+try:
+    import fcntl
+except ImportError as error:  # Windows
+    raise ConfigError(
+        "brokers run on Linux only, and what is in their files is looked at there, or on macOS: "
+        "run this where they are, perhaps in a container or a virtual machine"
+    ) from error
 
 _PARTS_MAX: Final = 1024
 """As many as one call takes (`IOV_MAX`)."""

@@ -132,6 +132,7 @@ class _Run:
             self._cluster.nodes,
             topics=lambda: [stream.topic for stream in self.workload.current],
             movable=lambda: [stream.topic for stream in self.workload.movable],
+            replicas=self.workload.replicas_of,
             partitions=PARTITIONS,
         )
         log_path = self._cluster.directory / "operator.log"

@@ -12,7 +12,6 @@ from typing import Final, TypeAlias
 
 import trio
 
-from tests.chaos.workload.promise import MOVED
 from tidemark.client import Admin, ErrorCode, ReplicaRole, RequestError, TopicPartition
 
 _PAUSE_SECONDS: Final = (0.2, 3.0)
@@ -55,6 +54,8 @@ class Place:
     """All topics now."""
     movable: Callable[[], Sequence[str]]
     """Those with fewer replicas than there are brokers."""
+    replicas: Callable[[str], int]
+    """As many as a topic was made with: a round counts on what is left without one broker."""
     partitions: int
     """Of each topic."""
     note: Callable[[str], None] = print
@@ -120,10 +121,10 @@ async def cancel_replica_move(admin: Admin, place: Place, rng: Random) -> str:
 async def change_replica_count(admin: Admin, place: Place, rng: Random) -> str:
     """One replica more, and that one, or another, given up again."""
     at = place.any_movable(rng)
-    voters = await _voters(admin, at)
+    voters, replicas = await _voters(admin, at), place.replicas(at.topic)
     # Nobody is left if the second step came to nothing the last time.
-    more = [*voters, *_others(place, voters)][: MOVED.replicas + 1]
-    fewer = rng.sample(more, MOVED.replicas)
+    more = [*voters, *_others(place, voters)][: replicas + 1]
+    fewer = rng.sample(more, replicas)
     place.note(f"{at} from {voters} to {more} to {fewer}")
     for wanted in (more, fewer):
         await admin.reassign_partitions({at: wanted})

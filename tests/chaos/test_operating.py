@@ -8,7 +8,7 @@ from tests.chaos.operations import Place
 
 
 def test_an_operator_who_comes_when_all_brokers_are_down_tries_again(tmp_path: Path) -> None:
-    place = Place([1], topics=list, movable=list, partitions=1)
+    place = Place([1], topics=list, movable=list, replicas=len, partitions=1)
     log = tmp_path / "log"
     operator = Operator("127.0.0.1:1", place, 1, log)
     with operator.running():

@@ -8,8 +8,9 @@ import pytest
 import trio
 
 from tests.chaos.operating import Tally, lines_of, outcome_of
-from tests.chaos.operations import OPERATIONS, Place, orders
-from tidemark.client import ErrorCode, RequestError
+from tests.chaos.operations import DONE, OPERATIONS, Place, change_replica_count, orders
+from tidemark.client import ErrorCode, RequestError, TopicPartition, open_client
+from tidemark.testing import open_cluster
 
 
 def test_the_same_seed_has_the_same_orders() -> None:
@@ -53,6 +54,21 @@ def test_the_report_says_how_often_and_what_came_of_it() -> None:
 
 
 def test_only_what_has_room_to_move_is_moved() -> None:
-    place = Place([1, 2, 3], lambda: ["synced", "moved"], lambda: ["moved"], partitions=4)
+    place = Place(
+        [1, 2, 3], lambda: ["synced", "moved"], lambda: ["moved"], lambda _: 2, partitions=4
+    )
     assert {place.any_movable(Random(n)).topic for n in range(20)} == {"moved"}
     assert {place.any_partition(Random(n)).topic for n in range(20)} == {"synced", "moved"}
+
+
+async def test_a_topic_has_as_many_replicas_as_before_when_their_number_was_changed() -> None:
+    """A round counts on a majority of three where one broker is away."""
+    at = TopicPartition("synced", 0)
+    async with open_cluster(brokers=4) as cluster, open_client(cluster.bootstrap) as client:
+        await client.admin.create_topic(at.topic, assignments=[[1, 2, 3]])
+        topics = [at.topic]
+        place = Place(cluster.nodes, lambda: topics, lambda: topics, lambda _: 3, partitions=1)
+        with trio.fail_after(30):
+            assert await change_replica_count(client.admin, place, Random(1)) == DONE
+            described = (await client.admin.describe_replicas([at]))[at]
+    assert len(described.replicas) == 3

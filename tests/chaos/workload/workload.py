@@ -48,6 +48,11 @@ class Workload:
         """Those with fewer replicas than there are brokers."""
         return [each for each in self.current if each.promise.replicas < len(self._nodes)]
 
+    def replicas_of(self, topic: str) -> int:
+        """As many as it was made with."""
+        (promise,) = (each.promise for each in self.streams if each.topic == topic)
+        return min(promise.replicas, len(self._nodes))
+
     @contextmanager
     def running(self) -> Iterator[None]:
         """Run the clients; at the end, what is in flight is waited for, and all is read."""
@@ -98,7 +103,7 @@ class Workload:
         self._start(self.cached)
 
     def _create(self, stream: Stream) -> None:
-        stream.create(min(stream.promise.replicas, len(self._nodes)))
+        stream.create(self.replicas_of(stream.topic))
 
     def _start(self, stream: Stream) -> None:
         rate = self._sends_per_second * _share(stream.promise)

@@ -97,7 +97,8 @@ class ServedTopic(Generic[P]):
         """Set, and replaced, whenever the reading of a partition has ended."""
         self._loading: dict[int, Epoch] = {}
         """The partitions that are being read, and the epochs in which that began."""
-        self._has_resigned = False
+        self.has_resigned = False
+        """Whether the broker is stopping: to be read."""
 
     def start(self) -> None:
         """Serve what this broker leads already, and what it comes to lead."""
@@ -128,7 +129,7 @@ class ServedTopic(Generic[P]):
             leader, _ = self._leader_of(self._key(topic, name))
             if leader == self._node_id and self._find(name) is NotServed.FAILED:
                 leader = None
-        if leader is None or self._has_resigned:
+        if leader is None or self.has_resigned:
             raise RequestError(ErrorCode.COORDINATOR_NOT_AVAILABLE)
         return leader
 
@@ -155,7 +156,7 @@ class ServedTopic(Generic[P]):
 
     def resign(self) -> None:
         """The broker is stopping: whoever waits is sent to look for another coordinator."""
-        self._has_resigned = True
+        self.has_resigned = True
         for number, state in self._partitions.items():
             if not isinstance(state, NotServed):
                 state.resign()
@@ -189,7 +190,7 @@ class ServedTopic(Generic[P]):
             state.resign()
             self._partitions[number] = NotServed.ELSEWHERE
             is_served = False
-        if self._has_resigned:
+        if self.has_resigned:
             return
         if not replica.is_available and replica.failure is not None:
             self._partitions[number] = NotServed.FAILED
@@ -245,7 +246,7 @@ class ServedTopic(Generic[P]):
         """Whether what is read is to be served: this broker leads, in the epoch in which it began
         to read."""
         return (
-            not self._has_resigned
+            not self.has_resigned
             and self._loading.get(replica.partition) == epoch
             and replica.is_serving
             and replica.epoch == epoch

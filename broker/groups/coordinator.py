@@ -93,6 +93,11 @@ class GroupCoordinator:
         """Until no partition is being read back any more."""
         await self._topic.wait_loaded()
 
+    @property
+    def has_resigned(self) -> bool:
+        """Whether the broker is stopping."""
+        return self._topic.has_resigned
+
     def find(self, group_id: str) -> NodeId:
         """The broker that coordinates the group. Raises `RequestError` if there is none now."""
         return self._topic.find_leader(group_id)

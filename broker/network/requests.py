@@ -56,6 +56,9 @@ class Session:
     leaderless_since: float | None = None
     """When it was first told of a partition without a leader, by a broker that may be cut off, and
     has not been told better since."""
+    seeks_since: float | None = None
+    """When it asked for a coordinator that is not known to a broker that may be cut off, and has
+    been told of none since."""
     waited_for: int = 0
     """How many partitions its fetches wait for, which the broker has to remember meanwhile."""
     user: str | None = None

@@ -84,6 +84,11 @@ class TransactionCoordinator:
         """
         await self._topic.ensure()
 
+    @property
+    def has_resigned(self) -> bool:
+        """Whether the broker is stopping."""
+        return self._topic.has_resigned
+
     def find(self, transactional_id: str) -> NodeId:
         """The broker that coordinates the id. Raises `RequestError` if there is none now."""
         return self._topic.find_leader(transactional_id)

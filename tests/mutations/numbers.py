@@ -77,6 +77,30 @@ MUTATIONS = (
         "test_a_broker_that_may_be_cut_off_sends_those_away_who_keep_asking_it_for_leaders",
     ),
     Mutation(
+        name="a broker that may be cut off keeps no client who wants a coordinator",
+        file="broker/handlers/find_coordinator.py",
+        old="    if brokers.hears_most or not is_in_vain:\n",
+        new="    if brokers:\n",
+        killed_by="tests/system/test_cut_off.py::"
+        "test_a_broker_that_may_be_cut_off_sends_those_away_who_keep_asking_for_a_coordinator",
+    ),
+    Mutation(
+        name="an election of a coordinator is waited out",
+        file="broker/handlers/find_coordinator.py",
+        old="            if coordinator.has_resigned or trio.current_time() >= until:\n",
+        new="            if until:\n",
+        killed_by="tests/system/test_cut_off.py::"
+        "test_who_asks_for_a_coordinator_while_one_is_elected_is_told_of_the_new_one",
+    ),
+    Mutation(
+        name="a broker that stops lets nobody wait for a coordinator",
+        file="broker/handlers/find_coordinator.py",
+        old="            if coordinator.has_resigned or trio.current_time() >= until:\n",
+        new="            if trio.current_time() >= until:\n",
+        killed_by="tests/system/test_cut_off.py::"
+        "test_who_waits_for_a_coordinator_does_not_keep_a_broker_from_stopping",
+    ),
+    Mutation(
         name="brokers that others lead in place of are asked about, and nobody else",
         file="broker/metadata/brokers.py",
         old="        return bool(missing) and min(map(self._liveness.silent_seconds, missing)) >= ",

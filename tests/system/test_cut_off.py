@@ -9,13 +9,14 @@ from itertools import count
 import pytest
 import trio
 
-from tidemark.broker.handlers import metadata
+from tidemark.broker import stopping
+from tidemark.broker.handlers import find_coordinator, metadata
 from tidemark.broker.metrics import ConnectionEnd
 from tidemark.client import Client, ClientSettings, open_client
 from tidemark.client.addresses import parse_bootstrap
 from tidemark.client.connection import Connection
 from tidemark.client.pool import Pool, open_pool
-from tidemark.protocol.errors import ErrorCode
+from tidemark.protocol.errors import ErrorCode, RequestError
 from tidemark.protocol.messages.find_coordinator import (
     Coordinator,
     FindCoordinatorRequest,
@@ -34,6 +35,7 @@ from tidemark.protocol.types import NodeId
 from tidemark.testing.cluster import Cluster, open_cluster
 
 LEADER, ALONE = 1, 2
+GROUP = "watchers"
 
 
 @asynccontextmanager
@@ -150,6 +152,88 @@ async def test_who_does_not_hear_a_coordinator_learns_of_it_from_another() -> No
             await cut_from_leader(cluster)
             while await coordinator(connection, found.key) != found:  # noqa: ASYNC110
                 await trio.sleep(0.1)
+
+
+async def test_a_broker_that_may_be_cut_off_sends_those_away_who_keep_asking_for_a_coordinator(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """librdkafka's transactional producers ask three times, and then wait for a connection to come
+    or go."""
+    monkeypatch.setattr(find_coordinator, "_WAIT_SECONDS", 0.2)
+    monkeypatch.setattr(find_coordinator, "_IN_VAIN_SECONDS", 0.5)
+    async with open_three() as (cluster, _, pool):
+        (address,) = parse_bootstrap(cluster.bootstrap_of(ALONE))
+        connection = await pool.connection(address)
+        with trio.fail_after(30):
+            await coordinator(connection, GROUP)
+            cluster.isolate(ALONE)
+            while (await coordinator(connection, GROUP)).error_code == ErrorCode.NONE:  # noqa: ASYNC110
+                await trio.sleep(0.03)
+            told = ErrorCode.COORDINATOR_NOT_AVAILABLE
+            while not connection.is_closed:
+                with suppress(OSError):
+                    assert (await coordinator(connection, GROUP)).error_code == told
+            closed = cluster.brokers[ALONE].node.metrics.connections_closed
+            assert closed[ConnectionEnd.CUT_OFF].value == 1
+
+            # Who comes again is told what is known.
+            connection = await pool.connection(address)
+            assert (await coordinator(connection, GROUP)).error_code == told
+            cluster.heal()
+            while (await coordinator(connection, GROUP)).error_code == told:  # noqa: ASYNC110
+                await trio.sleep(0.03)
+
+
+async def test_who_asks_for_a_coordinator_while_one_is_elected_is_told_of_the_new_one(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(find_coordinator, "_WAIT_SECONDS", 60)
+    async with open_three() as (cluster, _, pool):
+        (address,) = parse_bootstrap(cluster.bootstrap_of(ALONE))
+        connection = await pool.connection(address)
+        with trio.fail_after(30):
+            await coordinator(connection, GROUP)
+            await cluster.kill(LEADER, 3)
+            await cluster.wait_for(lambda: not knows_coordinator(cluster), "nobody coordinates")
+            async with trio.open_nursery() as asking:
+
+                async def find() -> None:
+                    found = await coordinator(connection, GROUP)
+                    assert found.error_code == ErrorCode.NONE
+                    assert found.node_id in cluster.nodes
+
+                asking.start_soon(find)
+                await cluster.start(LEADER, 3)
+
+
+async def test_who_waits_for_a_coordinator_does_not_keep_a_broker_from_stopping(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(find_coordinator, "_WAIT_SECONDS", 60)
+    async with open_three() as (cluster, _, pool):
+        (address,) = parse_bootstrap(cluster.bootstrap_of(ALONE))
+        connection = await pool.connection(address)
+        with trio.fail_after(30):
+            await coordinator(connection, GROUP)
+            await cluster.kill(LEADER, 3)
+            await cluster.wait_for(lambda: not knows_coordinator(cluster), "nobody coordinates")
+            async with trio.open_nursery() as asking:
+
+                async def find() -> None:
+                    found = await coordinator(connection, GROUP)
+                    assert found.error_code == ErrorCode.COORDINATOR_NOT_AVAILABLE
+
+                asking.start_soon(find)
+                await trio.sleep(0.2)
+                stopping.release_waiting(cluster.brokers[ALONE].node)
+
+
+def knows_coordinator(cluster: Cluster) -> bool:
+    try:
+        cluster.brokers[ALONE].node.coordinator.find(GROUP)
+    except RequestError:
+        return False
+    return True
 
 
 async def test_who_does_not_hear_the_controller_has_producer_ids_from_another() -> None:

@@ -87,7 +87,7 @@ async def open_services(
             make_room=room.make_room,
             observe=partial(_count_flush, metrics),
         ) as disk:
-            state.on_sync_failed = disk.fail_soon
+            state.on_disk_failed = disk.fail_soon
             node = ReplicationNode(
                 node_id,
                 run.incarnation,

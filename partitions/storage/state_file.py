@@ -5,11 +5,12 @@ import os
 import sqlite3
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from tempfile import TemporaryFile
 from threading import RLock
 from typing import Final, Self
 from uuid import UUID, uuid4, uuid5
 
-from tidemark.partitions.storage.refusals import NotRecorded, SyncFailed
+from tidemark.partitions.storage.refusals import NotRecorded, SyncFailed, may_pass
 from tidemark.partitions.storage.state_schema import prepare
 from tidemark.partitions.storage.state_values import BrokerRun, Condition
 from tidemark.protocol.errors import StorageError
@@ -20,6 +21,8 @@ _BOOT_ID: Final = "boot_id"
 _CLEAN_STOP: Final = "clean_stop"
 JOURNAL_START: Final = "journal_start"
 _FAILED_SYNCS: Final = frozenset({sqlite3.SQLITE_IOERR_FSYNC, sqlite3.SQLITE_IOERR_DIR_FSYNC})
+_TRIED_BYTES: Final = 1024 * 1024
+"""More than a transaction's next page takes, of any file system."""
 _JOURNAL_OWNER: Final = "journal_owner"
 
 
@@ -28,7 +31,8 @@ class StateFile:
     method is a transaction.
 
     Methods called inside `with db.transaction()` are one transaction together. Methods raise
-    `NotRecorded` when the file cannot be read or written; nothing was changed then.
+    `NotRecorded` when the file cannot be read or written; nothing was changed then. Where that was
+    the disk's fault, and not for want of room, `on_disk_failed` is told of it besides.
     """
 
     def __init__(self, connection: sqlite3.Connection, path: str, new_id: UUID | None) -> None:
@@ -36,7 +40,7 @@ class StateFile:
         self._connection = connection
         self._path = path
         self._lock = RLock()
-        self.on_sync_failed: Callable[[SyncFailed], None] = lambda error: None
+        self.on_disk_failed: Callable[[OSError], None] = lambda error: None
         """Told of it, on whatever thread, by whoever uses the file then."""
         with self.transaction():
             if self.meta(_DIRECTORY_ID) is None:
@@ -81,9 +85,9 @@ class StateFile:
                 yield connection
                 connection.execute("COMMIT")
             except sqlite3.Error as error:
-                if getattr(error, "sqlite_errorcode", 0) in _FAILED_SYNCS:
-                    number = errno.EIO
-                    self.on_sync_failed(SyncFailed(number, os.strerror(number), self._path))
+                failure = _failure(error, self._path)
+                if failure is not None:
+                    self.on_disk_failed(failure)
                 raise NotRecorded(f"{self._path}: {error}") from error
             finally:
                 # Does nothing after a commit.
@@ -158,14 +162,43 @@ class StateFile:
         return None if stored is None else int(stored)
 
 
+def _failure(error: sqlite3.Error, path: str) -> OSError | None:
+    """What the disk does not do, if that is no want of room."""
+    code = getattr(error, "sqlite_errorcode", 0)
+    if code in _FAILED_SYNCS:
+        return SyncFailed(errno.EIO, os.strerror(errno.EIO), path)
+    if code != sqlite3.SQLITE_IOERR_WRITE:
+        return None
+    # No room on the disk has a code of its own, but a quota that is used up is called the same as a
+    # disk that fails (`unixWrite` in SQLite's `os_unix.c`). So the disk is asked.
+    number = _refusal_in(os.path.dirname(path)) or errno.EIO
+    failure = OSError(number, os.strerror(number), path)
+    return None if may_pass(failure) else failure
+
+
+def _refusal_in(directory: str) -> int:
+    """The number of the error with which a new file is not taken there; 0 if it is taken."""
+    try:
+        with TemporaryFile(dir=directory, buffering=0) as file:
+            return 0 if file.write(bytes(_TRIED_BYTES)) == _TRIED_BYTES else errno.ENOSPC
+    except OSError as error:
+        return error.errno or errno.EIO
+
+
 def _advice(error: sqlite3.Error) -> str:
     # An extended code says more, and has the plain one in its last byte. What Python has against a
     # call has none.
-    if getattr(error, "sqlite_errorcode", 0) & 0xFF == sqlite3.SQLITE_CANTOPEN:
+    code = getattr(error, "sqlite_errorcode", 0) & 0xFF
+    if code == sqlite3.SQLITE_CANTOPEN:
         # Also for its `-wal` and `-shm`. SQLite does not say why.
         return (
             "It, or what SQLite has beside it, cannot be opened: let the process have more "
             "descriptors (`ulimit -n`), and read and write there"
+        )
+    if code in (sqlite3.SQLITE_IOERR, sqlite3.SQLITE_FULL):
+        return (
+            "The disk, or a quota, has no room for it or for what SQLite has beside it, or the "
+            "disk fails: the kernel's log says whether it does"
         )
     return "Restore the file from a copy; without it, nobody knows what the logs beside it hold"
 

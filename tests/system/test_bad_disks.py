@@ -152,6 +152,23 @@ def test_a_failing_sync_of_state_db_ends_the_process_too(tmp_path: Path) -> None
 
 
 @pytest.mark.skipif(STRACE is None, reason="strace makes a write fail")
+def test_a_failing_write_of_state_db_ends_the_process_too(tmp_path: Path) -> None:
+    with open_broker_process(tmp_path / "data") as broker, Peer(broker.bootstrap) as peer:
+        recorded = tmp_path / "data" / "state.db-wal"
+        with failing(broker, tmp_path, "pwrite64", of=recorded):
+            peer.send(encode_request(creation("t"), 5, 7, None))
+            assert broker.wait(timeout_seconds=20) == 1
+        assert "Traceback" not in broker.log
+        (line,) = [line for line in broker.log.splitlines() if "has stopped" in line]
+        assert "Input/output error" in line
+        assert "state.db'" in line
+        broker.start()
+        with Peer(broker.bootstrap) as after:
+            after.create_topic("other")
+            assert after.produce("other", batch(b"taken")) is ErrorCode.NONE
+
+
+@pytest.mark.skipif(STRACE is None, reason="strace makes a write fail")
 def test_a_log_that_cannot_be_written_to_ends_the_process_at_once(tmp_path: Path) -> None:
     """Else it would lead, and refuse all that comes, until a checkpoint finds out."""
     with open_broker_process(tmp_path / "data") as broker, Peer(broker.bootstrap) as peer:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import struct
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from uuid import UUID
 
@@ -116,6 +116,16 @@ async def test_a_hello_of_another_version_is_refused_before_anything_else_is_loo
 
 
 @asynccontextmanager
+async def served(serve: Callable[[trio.SocketStream], Awaitable[None]]) -> AsyncIterator[Address]:
+    """Where each connection is left to `serve`."""
+    async with trio.open_nursery() as tasks:
+        listeners = await trio.open_tcp_listeners(0, host="127.0.0.1")
+        tasks.start_soon(trio.serve_listeners, serve, listeners)
+        yield Address("127.0.0.1", listeners[0].socket.getsockname()[1])
+        tasks.cancel_scope.cancel()
+
+
+@asynccontextmanager
 async def first_build(refusal: Refusal | None) -> AsyncIterator[Address]:
     """What is there hangs up on a Join of any version but 1, and answers a Hello."""
     answer = HelloResponse(
@@ -130,11 +140,8 @@ async def first_build(refusal: Refusal | None) -> AsyncIterator[Address]:
                 assert isinstance(frame, bytes)
                 await stream.send_all(frame)
 
-    async with trio.open_nursery() as tasks:
-        listeners = await trio.open_tcp_listeners(0, host="127.0.0.1")
-        tasks.start_soon(trio.serve_listeners, serve, listeners)
-        yield Address("127.0.0.1", listeners[0].socket.getsockname()[1])
-        tasks.cancel_scope.cancel()
+    async with served(serve) as address:
+        yield address
 
 
 @asynccontextmanager
@@ -153,11 +160,8 @@ async def build_of(version: int, asked: list[int]) -> AsyncIterator[Address]:
             assert isinstance(frame, bytes)
             await stream.send_all(frame)
 
-    async with trio.open_nursery() as tasks:
-        listeners = await trio.open_tcp_listeners(0, host="127.0.0.1")
-        tasks.start_soon(trio.serve_listeners, serve, listeners)
-        yield Address("127.0.0.1", listeners[0].socket.getsockname()[1])
-        tasks.cancel_scope.cancel()
+    async with served(serve) as address:
+        yield address
 
 
 SPOKEN = range(FIRST_VERSION, LAST_VERSION + 1)

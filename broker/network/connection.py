@@ -12,6 +12,7 @@ from collections import deque
 from collections.abc import Callable
 from errno import EIO
 from functools import partial
+from itertools import islice
 from select import EPOLLERR, EPOLLHUP, EPOLLRDHUP
 from time import perf_counter
 from typing import TYPE_CHECKING, Final
@@ -22,6 +23,7 @@ from tidemark.broker.network.reactor import READABLE, WRITABLE
 from tidemark.broker.network.receive_buffer import ReceiveBuffer
 from tidemark.broker.network.requests import Line, NotNow, Session, Unanswerable
 from tidemark.broker.network.send_queue import Part, SendQueue
+from tidemark.broker.network.unread_answers import UNCOUNTED_BYTES, memory_bytes_of
 from tidemark.broker.network.wire import Wire
 from tidemark.partitions.storage.refusals import was_not_asked
 from tidemark.protocol.errors import FrameTooLarge, ProtocolError, UnsupportedVersion
@@ -61,6 +63,7 @@ class Connection:
         "_is_blocked",
         "_is_starved",
         "_line",
+        "_lined_bytes",
         "_out",
         "_owed",
         "_received",
@@ -71,7 +74,9 @@ class Connection:
         "active_at",
         "is_closed",
         "received_bytes",
+        "sent_bytes",
         "session",
+        "unread_bytes",
         "was_active",
     )
 
@@ -86,6 +91,9 @@ class Connection:
         """When they last had gone, as far as that was looked at."""
         self.received_bytes = 0
         """In all, since it came."""
+        self.sent_bytes = 0
+        self.unread_bytes = 0
+        """In answers that are in memory, if they are many; they count with those of all others."""
         self._shared = shared
         self._requests_max = shared.limits.requests_max  # 0 once no more may be taken
         self._response_bytes_max = shared.limits.response_bytes_max
@@ -98,6 +106,7 @@ class Connection:
         # Requests whose answers have not been queued, in the order of their coming.
         self._calls: deque[Call | Answered] = deque()
         self._owed = 0  # how many requests these are: a call may be a run of them
+        self._lined_bytes = 0  # of their answers that are there, but for the first one's
         self._awaited: Call | None = None  # nothing behind it is taken before it is settled
         self._out = SendQueue()
         self._flush_is_due = False
@@ -136,7 +145,8 @@ class Connection:
             self._owed < self._requests_max
             and self._line is None
             and (self._awaited is None or self._awaited.is_settled)
-            and out.memory_bytes < self._response_bytes_max
+            and out.memory_bytes + self._lined_bytes < self._response_bytes_max
+            and (not self.unread_bytes or not self._shared.unread.is_full)
             and out.size_bytes < _QUEUED_BYTES_MAX
         )
 
@@ -238,6 +248,8 @@ class Connection:
             if answer is not None:
                 if isinstance(answer, list) and not self._calls:
                     self._out.add(answer)
+                    if self._out.memory_bytes > UNCOUNTED_BYTES:
+                        self._count_unread()
                     if is_first and frames and self.session.one_batches is None:
                         # A client with several requests in flight sends the next one for it, while
                         # the others are worked on; else it and the broker would wait by turns. What
@@ -264,6 +276,9 @@ class Connection:
     def _wait_in_line(self, answer: Call | list[Part], count: int) -> None:
         """It is not there, or others are to be sent before it."""
         call = Answered(answer, count) if isinstance(answer, list) else answer
+        if isinstance(call, Answered):
+            self._lined_bytes += memory_bytes_of(call.parts)
+            self._count_unread()
         self._calls.append(call)
         self._owed += count
         if isinstance(call, Call) and call.route.is_seen_by_next:
@@ -304,7 +319,19 @@ class Connection:
         self._is_blocked = not self._out.send(self._socket)
         if sent := before - self._out.size_bytes:
             self.was_active = True
+            self.sent_bytes += sent
             self._shared.metrics.sent_bytes.value += sent
+            if self.unread_bytes:
+                self._count_unread()
+
+    def _count_unread(self) -> None:
+        if self.is_closed:
+            return
+        unread = self._out.memory_bytes + self._lined_bytes
+        if unread <= UNCOUNTED_BYTES:
+            unread = 0
+        self._shared.unread.size_bytes += unread - self.unread_bytes
+        self.unread_bytes = unread
 
     def _queue_answers(self) -> None:
         """Move the answers that are next in order to the send queue."""
@@ -312,6 +339,11 @@ class Connection:
         while calls and (parts := calls[0].parts) is not None:
             self._out.add(parts)
             self._owed -= calls.popleft().count
+        if calls or self._lined_bytes:
+            behind = islice(calls, 1, None)
+            self._lined_bytes = sum(memory_bytes_of(each.parts) for each in behind if each.parts)
+        if self._lined_bytes or self._out.memory_bytes > UNCOUNTED_BYTES:
+            self._count_unread()
 
     def _update_interest(self) -> None:
         interest = READABLE if self._has_room and not self._is_starved else 0
@@ -383,6 +415,8 @@ class Connection:
         self._socket.close()
         self._received.release()
         self._out.release()
+        self._shared.unread.size_bytes -= self.unread_bytes
+        self.unread_bytes = 0
         if self._line is not None:
             self._line.leave(self)
             self._line = None

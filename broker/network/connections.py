@@ -16,6 +16,7 @@ from tidemark.broker.network.connection import Connection, ConnectionLimits
 from tidemark.broker.network.descriptors import connections_max
 from tidemark.broker.network.dispatch import Dispatcher
 from tidemark.broker.network.listener_tls import ListenerTls
+from tidemark.broker.network.memory import bytes_for_clients
 from tidemark.broker.network.odd_events import OddEvents
 from tidemark.broker.network.reactor import Reactor
 from tidemark.broker.network.receive_buffer import MemoryBudget
@@ -24,6 +25,7 @@ from tidemark.broker.network.same_machine import send_unpaced_if_near
 from tidemark.broker.network.timers import Timers
 from tidemark.broker.network.tls_connection import TlsConnection
 from tidemark.broker.network.turn import Turn
+from tidemark.broker.network.unread_answers import UnreadAnswers
 
 SWEEP_SECONDS: Final = 1.0
 # A quiet connection gives its receive buffer back.
@@ -57,13 +59,15 @@ class Connections:
         self.metrics = metrics
         self.odd_events = odd_events
         self.timers = timers
+        requests_bytes_max = bytes_for_clients(settings.queued_max_request_bytes)
         self.limits = ConnectionLimits(
-            frame_bytes_max=settings.socket_request_max_bytes,
+            frame_bytes_max=min(settings.socket_request_max_bytes, requests_bytes_max),
             requests_max=settings.connection_requests_max,
             response_bytes_max=settings.connection_response_max_bytes,
         )
         self.principal_rules = settings.ssl_principal_mapping_rules
-        self.budget = MemoryBudget(settings.queued_max_request_bytes)
+        self.budget = MemoryBudget(requests_bytes_max)
+        self.unread = UnreadAnswers(bytes_for_clients(settings.queued_max_response_bytes))
         self._settings = settings
         self._idle_seconds = settings.connections_max_idle_ms / 1000 or float("inf")
         self._open: dict[Connection, None] = {}
@@ -73,6 +77,9 @@ class Connections:
         self._starved: dict[Connection, None] = {}
         # Who holds memory while others starve: since when, and how much it had sent by then.
         self._holding: dict[Connection, tuple[float, int]] = {}
+        # Who has unread answers while there is no memory for more: since when, and how much it had
+        # been sent by then.
+        self._unreading: dict[Connection, tuple[float, int]] = {}
         self._tls = set[ListenerTls]()
         self._ids = itertools.count(1)
         self._accepting = Accepting(reactor, timers, take=self._take, refused=self._refused)
@@ -145,6 +152,7 @@ class Connections:
         self._strangers.pop(connection, None)
         self._starved.pop(connection, None)
         self._holding.pop(connection, None)
+        self._unreading.pop(connection, None)
         self.metrics.connections_closed[reason].inc()
 
     def starve(self, connection: Connection) -> None:
@@ -176,6 +184,10 @@ class Connections:
             self._feed_starved()
         else:
             self._holding.clear()
+        if self.unread.is_full:
+            self._end_unreading(now)
+        else:
+            self._unreading.clear()
 
     def _send_strangers_away(self, now: float) -> None:
         for connection, until in list(self._strangers.items()):
@@ -206,6 +218,17 @@ class Connections:
         # Those that wait themselves cannot fill theirs; where nobody else has any, one has to go.
         for connection in [each for each in slow if each not in self._starved] or slow[:1]:
             connection.close(ConnectionEnd.SLOW)
+
+    def _end_unreading(self, now: float) -> None:
+        """Close who has answers for whose memory others wait, and hardly reads them."""
+        for connection in [each for each in self._open if each.unread_bytes]:
+            since, before = self._unreading.setdefault(connection, (now, connection.sent_bytes))
+            if now - since < _HOLD_SECONDS:
+                continue
+            if connection.sent_bytes - before < _HOLD_BYTES_MIN:
+                connection.close(ConnectionEnd.SLOW)
+            else:
+                self._unreading[connection] = (now, connection.sent_bytes)
 
     def _feed_starved(self) -> None:
         starved, self._starved = self._starved, {}

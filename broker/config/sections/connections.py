@@ -24,7 +24,17 @@ class Connections:
         Whole(1024),
         256 * 1024 * 1024,
         "Memory for requests that are being received, all connections together. A connection that "
-        "gets none is not read until there is some.",
+        "gets none is not read until there is some. At most a quarter of the memory that the "
+        "broker may have (its container's, or the machine's), and no request may be larger.",
+        section=_SECTION,
+    )
+    queued_max_response_bytes: int = setting(
+        "queued.max.response.bytes",
+        Whole(1024),
+        256 * 1024 * 1024,
+        "Memory for responses that clients have yet to read, all connections together. While it "
+        "is used up, who has more than 16 KB of it is not read any further, and has to go after "
+        "five seconds in which it reads less than 512 KB. At most a quarter of the memory.",
         section=_SECTION,
     )
     connection_requests_max: int = setting(

@@ -1,5 +1,12 @@
-"""A request with tens of thousands of elements, answered a little at a time."""
+"""Requests with tens of thousands of elements, or many requests: answered a little at a time.
 
+trio lets every task that can go on go on before it looks at the sockets again. Were hundreds of
+clients to ask at once for a topic with thousands of partitions, as they do when its leaders have
+died, other brokers would hear nothing of this one for seconds, and elect. So all such work on a
+loop has a pace: once it is behind, one request goes on at a time.
+"""
+
+from collections import deque
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from typing import Final, TypeVar
 
@@ -33,20 +40,86 @@ def distinct(
     return list(first.values())
 
 
-class Steps:
-    """Of one request. Others on the loop have their turn between two."""
+class Pace:
+    """How far the requests of one loop are with what it may do between two looks at its sockets."""
 
-    __slots__ = ("_left",)
+    __slots__ = ("_begun", "_is_due", "_left", "_new", "_token")
 
     def __init__(self) -> None:
         self._left = _ELEMENTS_AT_ONCE
+        # They go before those that have not begun: what is begun takes memory until it is done.
+        self._begun = deque[trio.Event]()
+        self._new = dict[Hashable, deque[trio.Event]]()
+        self._is_due = False
+        self._token = trio.lowlevel.current_trio_token()
+
+    def did(self, elements: int) -> None:
+        self._left -= elements
+
+    async def begin(self, client: Hashable) -> None:
+        """Wait until a request of `client` may be begun: at once, unless there is much to do.
+
+        Clients take turns: who asks for a hundred things at once waits for itself.
+        """
+        if self._left <= 0 or self._new:
+            await self._wait_among(self._new.setdefault(client, deque()))
+
+    async def go_on(self) -> None:
+        """Wait until a request that has done much may do more."""
+        await self._wait_among(self._begun)
+
+    async def _wait_among(self, waiting: deque[trio.Event]) -> None:
+        turn = trio.Event()
+        waiting.append(turn)
+        if not self._is_due:
+            self._is_due = True
+            self._token.run_sync_soon(self._let_go)
+        await turn.wait()
+
+    def _let_go(self) -> None:
+        """Let one go on, or begin. It does so before this is called twice again."""
+        self._left = _ELEMENTS_AT_ONCE
+        if self._begun:
+            self._begun.popleft().set()
+        elif self._new:
+            client = next(iter(self._new))
+            waiting = self._new.pop(client)
+            waiting.popleft().set()
+            if waiting:
+                self._new[client] = waiting  # behind the others
+        self._is_due = bool(self._begun or self._new)
+        if self._is_due:
+            self._token.run_sync_soon(self._let_go)
+
+
+_PACE: Final = trio.lowlevel.RunVar[Pace]("pace")
+
+
+def pace_of_loop() -> Pace:
+    """That of the loop that this is called on; brokers of one loop share it."""
+    try:
+        return _PACE.get()
+    except LookupError:
+        _PACE.set(pace := Pace())
+        return pace
+
+
+class Steps:
+    """Of one request. Others on the loop have their turn between two."""
+
+    __slots__ = ("_left", "_pace")
+
+    def __init__(self) -> None:
+        self._left = _ELEMENTS_AT_ONCE
+        self._pace = pace_of_loop()
 
     async def did(self, elements: int) -> None:
         """So many more were worked on."""
         self._left -= elements
+        self._pace.did(elements)
         if self._left <= 0:
             self._left = _ELEMENTS_AT_ONCE
-            await trio.lowlevel.checkpoint()
+            await self._pace.go_on()
 
     async def each(self, elements: Iterable[A], answer: Callable[[A], B]) -> list[B]:
         """The answers, in this order; for elements that are about as much work each."""

@@ -12,7 +12,7 @@ from tidemark.broker.metadata.topic import NewTopic, Topic
 from tidemark.broker.network.requests import AskAnother, RequestContext, Session
 from tidemark.broker.node import Node
 from tidemark.broker.replicas.leadership import NOBODY
-from tidemark.broker.steps import Steps, distinct
+from tidemark.broker.steps import Steps, distinct, portions
 from tidemark.protocol.acls import ResourceType
 from tidemark.protocol.errors import ErrorCode, RequestError
 from tidemark.protocol.messages.metadata import (
@@ -38,12 +38,10 @@ async def handle(node: Node, request: MetadataRequest, context: RequestContext) 
     steps, topics = Steps(), list[MetadataResponseTopic]()
     if _asks_for_all(request, context.api_version):
         for topic in list(node.topics):
-            topics.append(_describe(node, topic, request, context))
-            await steps.did(1 + topic.partition_count)
+            topics.append(await _describe(node, topic, request, context, steps))
     else:
         for asked in distinct(request.topics or (), lambda topic: (topic.name, topic.topic_id)):
-            topics.append(await _answer(node, asked, request, context))
-            await steps.did(1 + len(topics[-1].partitions))
+            topics.append(await _answer(node, asked, request, context, steps))
     controller = node.brokers.controller_for_clients
     knows_unheard = False
     if context.session.is_clients and not node.brokers.hears_all:
@@ -109,12 +107,17 @@ def _asks_for_all(request: MetadataRequest, api_version: int) -> bool:
 
 
 async def _answer(
-    node: Node, asked: MetadataRequestTopic, request: MetadataRequest, context: RequestContext
+    node: Node,
+    asked: MetadataRequestTopic,
+    request: MetadataRequest,
+    context: RequestContext,
+    steps: Steps,
 ) -> MetadataResponseTopic:
     api_version = context.api_version
     try:
         topic = await _find(node, asked, request, api_version)
     except RequestError as error:
+        await steps.did(1)
         return MetadataResponseTopic(
             error_code=error.code,
             # Where a name cannot be null, an id is not looked up (trap M5).
@@ -122,7 +125,7 @@ async def _answer(
             topic_id=asked.topic_id,
             partitions=(),
         )
-    return _describe(node, topic, request, context)
+    return await _describe(node, topic, request, context, steps)
 
 
 async def _find(
@@ -149,14 +152,19 @@ def _find_by_id(node: Node, asked: MetadataRequestTopic, api_version: int) -> To
     return topic
 
 
-def _describe(
-    node: Node, topic: Topic, request: MetadataRequest, context: RequestContext
+async def _describe(
+    node: Node, topic: Topic, request: MetadataRequest, context: RequestContext, steps: Steps
 ) -> MetadataResponseTopic:
+    partitions = list[MetadataResponsePartition]()
+    await steps.did(1)
+    for portion in portions(range(topic.partition_count)):
+        partitions += [_partition(view) for view in partition_views(node.brokers, topic, portion)]
+        await steps.did(len(portion))
     return MetadataResponseTopic(
         name=topic.name,
         topic_id=topic.id,
         is_internal=topic.is_internal,
-        partitions=[_partition(view) for view in partition_views(node.brokers, topic)],
+        partitions=partitions,
         topic_authorized_operations=(
             node.access.operations(context.session, ResourceType.TOPIC, topic.name)
             if request.include_topic_authorized_operations

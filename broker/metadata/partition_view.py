@@ -15,7 +15,7 @@ acknowledged has waited for them, and none of them can lead.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Iterable
 from functools import cache
 from typing import Final
 
@@ -48,10 +48,12 @@ def partition_view(brokers: Brokers, topic: Topic, partition: int) -> PartitionV
     return _view(brokers, brokers.is_alive, topic, partition)
 
 
-def partition_views(brokers: Brokers, topic: Topic) -> list[PartitionView]:
-    """Look at all partitions of a topic: when leaders have died, every client asks for them."""
+def partition_views(
+    brokers: Brokers, topic: Topic, partitions: Iterable[int]
+) -> list[PartitionView]:
+    """Look at these of a topic: when leaders have died, every client asks for all of them."""
     is_alive = cache(brokers.is_alive)
-    return [_view(brokers, is_alive, topic, each) for each in range(topic.partition_count)]
+    return [_view(brokers, is_alive, topic, each) for each in partitions]
 
 
 def _view(

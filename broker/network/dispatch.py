@@ -31,6 +31,7 @@ from tidemark.broker.network.requests import (
 from tidemark.broker.network.send_queue import Part
 from tidemark.broker.node import Node
 from tidemark.broker.quotas.charge import Charge
+from tidemark.broker.steps import pace_of_loop
 from tidemark.protocol.errors import ErrorCode, UnsupportedVersion
 from tidemark.protocol.frames import ApiCodec, decode_request_header
 from tidemark.protocol.messages.api_versions import ApiVersion, ApiVersionsResponse
@@ -45,6 +46,10 @@ _BEFORE_SASL: Final = frozenset({API_VERSIONS_KEY, 17, 36})
 # CreateAcls, DeleteAcls, AlterConfigs, SaslAuthenticate, CreatePartitions, DeleteGroups,
 # IncrementalAlterConfigs, OffsetDelete, AlterClientQuotas, AlterUserScramCredentials.
 _SEEN_BY_NEXT: Final = frozenset({19, 20, 21, 30, 31, 33, 36, 37, 42, 44, 47, 49, 51})
+
+# What changes nothing need not be answered once the client has gone: ListOffsets, Metadata, and
+# what describes or lists groups (15, 16, 69), ACLs, configs, directories, users and partitions.
+_FOR_CLIENT_ALONE: Final = frozenset({2, 3, 15, 16, 29, 32, 35, 50, 69, 75})
 
 # A request begins with them, two bytes each: read as one number.
 _KEY_AND_VERSION: Final = Struct(">I")
@@ -258,6 +263,9 @@ class Dispatcher:
 
     async def _run(self, call: Call, request: Message, context: RequestContext) -> None:
         """The task of an async handler: whatever it raises ends here."""
+        await pace_of_loop().begin(context.session.connection_id)
+        if context.session.is_over and call.route.api.key in _FOR_CLIENT_ALONE:
+            return
         try:
             response = await call.route.handle(self._node, request, context)  # type: ignore[misc]  # it is async
         except Exception as error:

@@ -90,4 +90,7 @@ def serves_t(node: Node, partition: int) -> bool:
 
 def leaders_of_t(node: Node) -> list[NodeId | None]:
     topic = node.topics.get("t")
-    return [] if topic is None else [v.leader for v in partition_views(node.brokers, topic)]
+    if topic is None:
+        return []
+    views = partition_views(node.brokers, topic, range(topic.partition_count))
+    return [view.leader for view in views]

@@ -4,6 +4,7 @@ from tests.mutations import Mutation
 
 _TEST = "tests/broker/handlers/test_repeated.py::test_what_is_named_again_is_answered_once"
 
+_PACE = "tests/broker/test_steps.py::"
 _UNREAD = "tests/broker/network/test_unread_answers.py::"
 
 MUTATIONS = (
@@ -63,5 +64,33 @@ MUTATIONS = (
         new="",
         killed_by="tests/broker/handlers/test_repeated.py::"
         "test_the_producers_of_a_partition_are_described_once",
+    ),
+    Mutation(
+        name="requests that come together are not all begun together",
+        file="broker/network/dispatch.py",
+        old="        await pace_of_loop().begin(context.session.connection_id)\n",
+        new="",
+        killed_by=_PACE + "test_the_sockets_are_looked_at_between_two_requests_with_much_to_do",
+    ),
+    Mutation(
+        name="who asks for much waits for itself",
+        file="broker/steps.py",
+        old="                self._new[client] = waiting  # behind the others\n",
+        new="                self._new = {client: waiting, **self._new}\n",
+        killed_by=_PACE + "test_who_asks_for_a_hundred_things_waits_for_itself",
+    ),
+    Mutation(
+        name="what is begun is done before more is begun",
+        file="broker/steps.py",
+        old="        elif self._new:\n",
+        new="        if self._new:\n",
+        killed_by=_PACE + "test_what_is_begun_is_done_before_more_is_begun",
+    ),
+    Mutation(
+        name="nobody is answered who has gone",
+        file="broker/network/dispatch.py",
+        old="        if context.session.is_over and call.route.api.key in _FOR_CLIENT_ALONE:\n",
+        new="        if False:\n",
+        killed_by=_PACE + "test_who_has_gone_is_told_nothing",
     ),
 )

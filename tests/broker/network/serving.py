@@ -34,6 +34,7 @@ from tidemark.broker.network.timers import Timers
 from tidemark.broker.network.turn import Turn
 from tidemark.broker.node import Node
 from tidemark.broker.replicas.held import Line
+from tidemark.broker.steps import Steps
 from tidemark.protocol.errors import ErrorCode, RequestError
 from tidemark.protocol.frames import decode_response, encode_request
 from tidemark.protocol.messages.heartbeat import HeartbeatRequest, HeartbeatResponse
@@ -59,10 +60,12 @@ class Script:
 
     def __init__(self) -> None:
         self.seen = list[int]()
+        self.listed = list[int]()  # the connections that asked the async handler
         self.parked = list[tuple[int, Pending[HeartbeatResponse]]]()
         self.abandoned = list[int]()
         self.sent_bytes = list[int]()  # how much had been sent, at each "look"
         self.gate: trio.Event | None = None  # what the async handler waits for
+        self.elements = 0  # how many the async handler works on
         self.line: Line | None = None  # where "hold" waits; without one it is taken
         self.session: Session | None = None  # of who has asked last
 
@@ -111,6 +114,8 @@ class Script:
     ) -> ListGroupsResponse:
         if self.gate is not None:
             await self.gate.wait()
+        self.listed.append(context.connection_id)
+        await Steps().did(self.elements)
         await trio.lowlevel.checkpoint()
         if request.states_filter:
             raise ZeroDivisionError("our own fault")

@@ -10,9 +10,10 @@ from threading import RLock
 from typing import Final, Self
 from uuid import UUID, uuid4, uuid5
 
-from tidemark.partitions.storage.refusals import NotRecorded, SyncFailed, may_pass
+from tidemark.partitions.storage.refusals import NotRecorded, SyncFailed, may_lose, may_pass
 from tidemark.partitions.storage.state_schema import prepare
 from tidemark.partitions.storage.state_values import BrokerRun, Condition
+from tidemark.partitions.storage.state_wal import write_again
 from tidemark.protocol.errors import StorageError
 
 _DIRECTORY_ID: Final = "directory_id"
@@ -24,6 +25,14 @@ _FAILED_SYNCS: Final = frozenset({sqlite3.SQLITE_IOERR_FSYNC, sqlite3.SQLITE_IOE
 _TRIED_BYTES: Final = 1024 * 1024
 """More than a transaction's next page takes, of any file system."""
 _JOURNAL_OWNER: Final = "journal_owner"
+_OPEN_ADVICE: Final = (
+    "It, or what SQLite has beside it, cannot be opened: let the process have more descriptors "
+    "(`ulimit -n`), and read and write there"
+)
+_DISK_ADVICE: Final = (
+    "The disk, or a quota, has no room for it or for what SQLite has beside it, or the disk "
+    "fails: the kernel's log says whether it does"
+)
 
 
 class StateFile:
@@ -53,6 +62,11 @@ class StateFile:
 
         `new_id` is given to a directory that has none yet; a random one by default.
         """
+        try:
+            write_again(path)
+        except OSError as error:
+            advice = _DISK_ADVICE if may_lose(error) else _OPEN_ADVICE
+            raise StorageError(f"{path}-wal: {error.strerror}. {advice}") from error
         try:
             # No implicit transactions: they are begun and ended in one place, below.
             connection = sqlite3.connect(path, isolation_level=None, check_same_thread=False)
@@ -191,15 +205,9 @@ def _advice(error: sqlite3.Error) -> str:
     code = getattr(error, "sqlite_errorcode", 0) & 0xFF
     if code == sqlite3.SQLITE_CANTOPEN:
         # Also for its `-wal` and `-shm`. SQLite does not say why.
-        return (
-            "It, or what SQLite has beside it, cannot be opened: let the process have more "
-            "descriptors (`ulimit -n`), and read and write there"
-        )
+        return _OPEN_ADVICE
     if code in (sqlite3.SQLITE_IOERR, sqlite3.SQLITE_FULL):
-        return (
-            "The disk, or a quota, has no room for it or for what SQLite has beside it, or the "
-            "disk fails: the kernel's log says whether it does"
-        )
+        return _DISK_ADVICE
     return "Restore the file from a copy; without it, nobody knows what the logs beside it hold"
 
 

@@ -388,6 +388,14 @@ MUTATIONS = (
         killed_by="test_state_db.py::test_a_commit_is_synced",
     ),
     storage_rule(
+        "state.db's write-ahead log is written again before anything is added to it",
+        "state_file.py",
+        old="            write_again(path)\n",
+        new="            pass\n",
+        killed_by="test_state_db_after_power_cuts.py"
+        "::test_what_is_recorded_after_a_sync_that_failed_survives_a_power_cut",
+    ),
+    storage_rule(
         "a transaction that fails changes nothing",
         "state_file.py",
         old="                connection.rollback()\n",

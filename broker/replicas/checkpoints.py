@@ -333,6 +333,7 @@ class Checkpoints:
         with self._state.transaction():
             remember(self._state, left)
             self._state.save(states, journal_start=mark)
+        self._state.copy_long_log()
         if mark is not None:
             self._journal.checkpointed(mark)
 

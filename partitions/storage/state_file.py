@@ -13,7 +13,7 @@ from uuid import UUID, uuid4, uuid5
 from tidemark.partitions.storage.refusals import NotRecorded, SyncFailed, may_lose, may_pass
 from tidemark.partitions.storage.state_schema import prepare
 from tidemark.partitions.storage.state_values import BrokerRun, Condition
-from tidemark.partitions.storage.state_wal import write_again
+from tidemark.partitions.storage.state_wal import is_long, write_again
 from tidemark.protocol.errors import StorageError
 
 _DIRECTORY_ID: Final = "directory_id"
@@ -21,6 +21,7 @@ _INCARNATION: Final = "incarnation"
 _BOOT_ID: Final = "boot_id"
 _CLEAN_STOP: Final = "clean_stop"
 JOURNAL_START: Final = "journal_start"
+_REFUSED_WRITES: Final = frozenset({sqlite3.SQLITE_IOERR_WRITE, sqlite3.SQLITE_IOERR_TRUNCATE})
 _FAILED_SYNCS: Final = frozenset({sqlite3.SQLITE_IOERR_FSYNC, sqlite3.SQLITE_IOERR_DIR_FSYNC})
 _TRIED_BYTES: Final = 1024 * 1024
 """More than a transaction's next page takes, of any file system."""
@@ -107,6 +108,23 @@ class StateFile:
                 # Does nothing after a commit.
                 connection.rollback()
 
+    def copy_long_log(self) -> None:
+        """Have the disk be heard of where it takes nothing that SQLite copies into the file.
+
+        To be called now and then, on a thread. It does nothing as long as SQLite's own copying
+        keeps the write-ahead log short.
+        """
+        if not is_long(self._path):
+            return
+        with self._lock:
+            try:
+                self._connection.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchone()
+            except sqlite3.Error as error:
+                # Without room nothing is lost: the log has it, and the next commit tries again.
+                failure = _failure(error, self._path)
+                if failure is not None:
+                    self.on_disk_failed(failure)
+
     def meta(self, name: str) -> str | None:
         with self.transaction() as connection:
             row = connection.execute("SELECT value FROM meta WHERE name = ?", (name,)).fetchone()
@@ -181,7 +199,7 @@ def _failure(error: sqlite3.Error, path: str) -> OSError | None:
     code = getattr(error, "sqlite_errorcode", 0)
     if code in _FAILED_SYNCS:
         return SyncFailed(errno.EIO, os.strerror(errno.EIO), path)
-    if code != sqlite3.SQLITE_IOERR_WRITE:
+    if code not in _REFUSED_WRITES:
         return None
     # No room on the disk has a code of its own, but a quota that is used up is called the same as a
     # disk that fails (`unixWrite` in SQLite's `os_unix.c`). So the disk is asked.

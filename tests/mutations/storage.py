@@ -396,6 +396,22 @@ MUTATIONS = (
         "::test_what_is_recorded_after_a_sync_that_failed_survives_a_power_cut",
     ),
     storage_rule(
+        "a disk that takes nothing of state.db's write-ahead log is told of",
+        "state_file.py",
+        old='execute("PRAGMA wal_checkpoint(PASSIVE)")',
+        new='execute("SELECT 1")',
+        killed_by="test_state_db_on_failing_disks.py"
+        "::test_a_disk_that_does_not_take_what_sqlite_copies_into_the_file_is_heard_of",
+    ),
+    Mutation(
+        name="a checkpoint looks at how long state.db's write-ahead log is",
+        file="broker/replicas/checkpoints.py",
+        old="        self._state.copy_long_log()\n",
+        new="",
+        killed_by="tests/system/test_bad_disks.py"
+        "::test_a_state_db_that_takes_nothing_of_its_long_log_ends_the_process_too",
+    ),
+    storage_rule(
         "a transaction that fails changes nothing",
         "state_file.py",
         old="                connection.rollback()\n",

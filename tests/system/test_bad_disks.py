@@ -4,6 +4,7 @@ import os
 import shutil
 import signal
 import subprocess
+import sys
 import time
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager, suppress
@@ -166,6 +167,38 @@ def test_a_failing_write_of_state_db_ends_the_process_too(tmp_path: Path) -> Non
         with Peer(broker.bootstrap) as after:
             after.create_topic("other")
             assert after.produce("other", batch(b"taken")) is ErrorCode.NONE
+
+
+@pytest.mark.skipif(STRACE is None, reason="strace makes a write fail")
+def test_a_state_db_that_takes_nothing_of_its_long_log_ends_the_process_too(
+    tmp_path: Path,
+) -> None:
+    """SQLite goes on for ever, and its log grows."""
+    with open_broker_process(tmp_path / "data") as broker:
+        assert broker.stop() == 0
+        state = tmp_path / "data" / "state.db"
+        # As if it had not been copied before.
+        grows = (
+            "import os, sqlite3, sys\n"
+            "db = sqlite3.connect(sys.argv[1], isolation_level=None)\n"
+            "db.execute('PRAGMA wal_autocheckpoint = 0')\n"
+            "db.execute('REPLACE INTO meta VALUES (?, ?)', ('long', '7' * 9_000_000))\n"
+            "os._exit(0)"
+        )
+        subprocess.run([sys.executable, "-c", grows, str(state)], check=True)
+        broker.start()
+        with Peer(broker.bootstrap) as peer, failing(broker, tmp_path, "pwrite64", of=state):
+            peer.create_topic("t", segment_bytes="10000")
+            with suppress(EOFError, OSError):
+                for _ in range(200):  # each second one has a checkpoint save a segment
+                    peer.produce("t", batch(bytes(6000)))
+                    time.sleep(0.02)
+            assert broker.wait(timeout_seconds=20) == 1
+        assert "Traceback" not in broker.log
+        (line,) = [line for line in broker.log.splitlines() if "has stopped" in line]
+        assert "Input/output error" in line
+        assert "state.db'" in line
+        broker.start()
 
 
 @pytest.mark.skipif(STRACE is None, reason="strace makes a write fail")

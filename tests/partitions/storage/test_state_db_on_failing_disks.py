@@ -10,6 +10,8 @@ from typing import Final
 
 import pytest
 
+from tidemark.partitions.storage.state_db import StateDb
+
 STRACE: Final = shutil.which("strace")
 TOLD_NOTHING: Final = 200
 WRITES: Final = f"""
@@ -24,6 +26,20 @@ try:
         db.set_meta(str(number), "value")
 except NotRecorded:
     sys.exit(told[0].errno if told else {TOLD_NOTHING})
+"""
+
+FILLS: Final = """
+import sys
+from tidemark.partitions.storage.state_db import StateDb
+
+db, told = StateDb.open(sys.argv[1]), []
+db.on_disk_failed = told.append
+for number in range(20):
+    db.set_meta("name", str(number) * 600_000)
+    db.copy_long_log()
+    if told:
+        break
+print(number, *(failure.errno for failure in told))
 """
 
 OPENS: Final = """
@@ -85,3 +101,38 @@ def test_a_file_that_the_disk_does_not_let_open_need_not_be_restored(
     )
     assert "has no room for it" in done.stdout
     assert "Restore" not in done.stdout
+
+
+@pytest.mark.skipif(STRACE is None, reason="strace makes a write fail")
+@pytest.mark.parametrize(
+    ("call", "error", "told"),
+    [
+        ("pwrite64", "EIO", [errno.EIO]),
+        ("fdatasync", "EIO", [errno.EIO]),
+        ("ftruncate", "EIO", [errno.EIO]),
+        ("pwrite64", "ENOSPC", []),
+    ],
+)
+def test_a_disk_that_does_not_take_what_sqlite_copies_into_the_file_is_heard_of(
+    call: str, error: str, told: list[int], tmp_path: Path
+) -> None:
+    """SQLite copies it with a commit, which succeeds whatever becomes of that."""
+    path = tmp_path / "state.db"
+    StateDb.open(str(path)).close()
+    done = run(
+        FILLS, path, "-e", f"trace={call}", "-e", f"inject={call}:error={error}", "-P", str(path)
+    )
+    number, *numbers = map(int, done.stdout.split())
+    assert numbers == told
+    assert number > 10, "it is not asked as long as the log is short"
+
+
+def test_a_disk_that_takes_all_is_not_asked(tmp_path: Path) -> None:
+    db = StateDb.open(str(tmp_path / "state.db"))
+    statements: list[str] = []
+    db._connection.set_trace_callback(statements.append)
+    for number in range(20):
+        db.set_meta("name", str(number) * 600_000)
+        db.copy_long_log()
+    assert not [each for each in statements if "wal_checkpoint" in each]
+    db.close()

@@ -128,13 +128,18 @@ class RoomWatch:
 @contextmanager
 def room_to_start(room: DirectoryRoom, path: str) -> Iterator[None]:
     """What is opened in this block may use the reserve. Where there is no room without and with
-    it, the `StorageError` says what to do."""
+    it, the `StorageError` says what to do, as it does where the system does not let it."""
     try:
         room.make_much_room()
         yield
     except (OSError, StorageError) as error:
         room.look()
         if room.spare_bytes >= room.unit_bytes // 2:
+            if isinstance(error, PermissionError):
+                raise StorageError(
+                    f"{error.filename or path}: {error.strerror}. Let the broker's user read and "
+                    "write all that is in its data directory"
+                ) from error
             raise
         cause = str(error).partition(". ")[0]
         raise StorageError(

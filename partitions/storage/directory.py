@@ -12,6 +12,7 @@
 |        | and the last 16 digits are its digest |
 """
 
+import errno
 import os
 import re
 from collections.abc import Iterable
@@ -21,7 +22,7 @@ from typing import Final
 from uuid import UUID
 
 from tidemark.partitions.storage.files import File, Files, Lock, read_file
-from tidemark.partitions.storage.refusals import was_not_asked
+from tidemark.partitions.storage.refusals import NO_ROOM, was_not_asked
 from tidemark.protocol.errors import StorageError
 from tidemark.protocol.types import TopicPartition
 
@@ -64,11 +65,9 @@ class DataDirectory:
             directory = cls(files, path, _lock(files, f"{path}/{LOCK_NAME}"))
             files.sync_directory(path)
         except OSError as error:
-            advice = "Give another one, or make this one writable"
-            if was_not_asked(error):
-                advice = "Another would not do: let the process have more (`ulimit -n`)"
             raise StorageError(
-                f"the data directory {path} cannot be used: {error.strerror or error}. {advice}"
+                f"the data directory {path} cannot be used: {error.strerror or error}. "
+                f"{_advice(error, path)}"
             ) from error
         return directory
 
@@ -216,6 +215,30 @@ def _make_with_parents(files: Files, path: str) -> None:
     for directory in reversed(missing):
         files.make_directory(directory)
         files.sync_directory(os.path.dirname(directory))
+
+
+def _advice(error: OSError, path: str) -> str:
+    if was_not_asked(error):
+        return "Another would not do: let the process have more (`ulimit -n`)"
+    if error.errno in (errno.ENOTDIR, errno.EEXIST):
+        return f"{_why_no_directory(path)}Give another one"
+    if error.errno in NO_ROOM:
+        return "Remove something from that disk, or give another one"
+    if error.errno == errno.EACCES:
+        what = error.filename or path
+        return f"Give another one, or let the broker's user read and write {what}"
+    return "Give another one, or make this one writable"
+
+
+def _why_no_directory(path: str) -> str:
+    """What is in the way: a sentence, or nothing."""
+    current = os.path.abspath(path)
+    while not os.path.lexists(current):
+        current = os.path.dirname(current)
+    if os.path.islink(current) and not os.path.exists(current):
+        # Where a disk is mounted, say, that is not there now: it is not made in its place.
+        return f"{current} is a link to {os.readlink(current)}, and nothing is there. "
+    return "" if os.path.isdir(current) else f"{current} is no directory. "
 
 
 def _lock(files: Files, path: str) -> Lock:

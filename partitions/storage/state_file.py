@@ -28,8 +28,9 @@ _TRIED_BYTES: Final = 1024 * 1024
 _JOURNAL_OWNER: Final = "journal_owner"
 _OPEN_ADVICE: Final = (
     "It, or what SQLite has beside it, cannot be opened: let the process have more descriptors "
-    "(`ulimit -n`), and read and write there"
+    "(`ulimit -n`), and read and write there; or the file system has no inode left (`df -i`)"
 )
+_WRITE_ADVICE: Final = "Let the broker's user write to it, and to the directory it is in"
 _DISK_ADVICE: Final = (
     "The disk, or a quota, has no room for it or for what SQLite has beside it, or the disk "
     "fails: the kernel's log says whether it does"
@@ -103,7 +104,7 @@ class StateFile:
                 failure = _failure(error, self._path)
                 if failure is not None:
                     self.on_disk_failed(failure)
-                raise NotRecorded(f"{self._path}: {error}") from error
+                raise NotRecorded(f"{self._path}: {error}{_hint(error)}") from error
             finally:
                 # Does nothing after a commit.
                 connection.rollback()
@@ -217,6 +218,11 @@ def _refusal_in(directory: str) -> int:
         return error.errno or errno.EIO
 
 
+def _hint(error: sqlite3.Error) -> str:
+    code = getattr(error, "sqlite_errorcode", 0) & 0xFF
+    return f". {_WRITE_ADVICE}" if code == sqlite3.SQLITE_READONLY else ""
+
+
 def _advice(error: sqlite3.Error) -> str:
     # An extended code says more, and has the plain one in its last byte. What Python has against a
     # call has none.
@@ -224,6 +230,8 @@ def _advice(error: sqlite3.Error) -> str:
     if code == sqlite3.SQLITE_CANTOPEN:
         # Also for its `-wal` and `-shm`. SQLite does not say why.
         return _OPEN_ADVICE
+    if code == sqlite3.SQLITE_READONLY:
+        return _WRITE_ADVICE
     if code in (sqlite3.SQLITE_IOERR, sqlite3.SQLITE_FULL):
         return _DISK_ADVICE
     return "Restore the file from a copy; without it, nobody knows what the logs beside it hold"

@@ -119,6 +119,24 @@ def test_a_directory_that_cannot_be_written_is_a_storage_error(tmp_path: Path) -
         open_directory(tmp_path / "file" / "data")
 
 
+def test_a_link_to_nothing_is_named_with_what_it_leads_to(tmp_path: Path) -> None:
+    """It may be of a disk that is not mounted: nothing is made in its place."""
+    (tmp_path / "link").symlink_to(tmp_path / "mount" / "data")
+    with pytest.raises(
+        StorageError, match=r"link is a link to .*/mount/data, and nothing is there"
+    ):
+        open_directory(tmp_path / "link")
+    assert [each.name for each in tmp_path.iterdir()] == ["link"]
+
+
+def test_what_is_no_directory_is_named(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("kept")
+    for path in ("file", "file/data/more"):
+        with pytest.raises(StorageError, match=f"{tmp_path}/file is no directory"):
+            open_directory(tmp_path / path)
+    assert (tmp_path / "file").read_text() == "kept"
+
+
 @pytest.mark.skipif(os.geteuid() == 0, reason="root may write anywhere")
 def test_an_unwritable_directory_is_a_storage_error(tmp_path: Path) -> None:
     tmp_path.chmod(0o500)

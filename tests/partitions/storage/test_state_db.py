@@ -338,3 +338,13 @@ def test_a_damaged_file_is_refused_in_one_line(path: str) -> None:
 def test_a_file_that_cannot_be_made_is_a_storage_error(tmp_path: Path) -> None:
     with pytest.raises(StorageError):
         StateDb.open(str(tmp_path / "missing" / "state.db"))
+
+
+def test_a_file_that_may_not_be_written_is_not_to_be_restored_from_a_copy(path: str) -> None:
+    db = StateDb.open(path)
+    # Whatever the system says of files that are not the user's, root may write them.
+    db._connection.execute("PRAGMA query_only = 1")
+    with pytest.raises(StorageError, match="Let the broker's user write to it") as caught:
+        db.set_meta("name", "value")
+    assert "copy" not in str(caught.value)
+    db.close()

@@ -30,7 +30,7 @@ from tidemark.broker.replicas.room_watch import RoomWatch, room_to_start
 from tidemark.broker.threads import run_in_thread
 from tidemark.partitions.replication.node import ReplicationNode
 from tidemark.partitions.replication.timing import Timing
-from tidemark.partitions.storage.directory import DataDirectory
+from tidemark.partitions.storage.directory import STATE_DB_NAME, DataDirectory
 from tidemark.partitions.storage.file_cache import FileCache
 from tidemark.partitions.storage.files import Files
 from tidemark.partitions.storage.journal.journal import Journal
@@ -141,13 +141,16 @@ def _failed(directory: DataDirectory, failed: Callable[[OSError], None], error: 
 
 
 def _check_complete(files: Files, directory: DataDirectory) -> None:
-    """Raises `StorageError` where records lie, and what says whose they are has gone."""
-    if files.exists(directory.state_db_path):
+    """Raises `StorageError` where records lie, and what says whose they are has gone.
+    SQLite takes an empty file for a new one; ours is never empty once there is a partition."""
+    is_empty = files.sizes(directory.path).get(STATE_DB_NAME) == 0
+    if files.exists(directory.state_db_path) and not is_empty:
         return
     partitions = directory.partitions()
     if partitions:
         raise StorageError(
-            f"{directory.path} has {len(partitions)} partitions and no state.db: nobody knows what "
+            f"{directory.path} has {len(partitions)} partitions and "
+            f"{'an empty' if is_empty else 'no'} state.db: nobody knows what "
             "their logs hold without it. Restore it from a copy; or, where other brokers have "
             "replicas, start with an empty directory and another node.id"
         )

@@ -387,6 +387,14 @@ MUTATIONS = (
         new="PRAGMA synchronous = NORMAL",
         killed_by="test_state_db.py::test_a_commit_is_synced",
     ),
+    Mutation(
+        name="an empty state.db is none",
+        file="broker/replicas/services.py",
+        old="    if files.exists(directory.state_db_path) and not is_empty:\n",
+        new="    if files.exists(directory.state_db_path):\n",
+        killed_by="tests/system/test_bad_files.py"
+        "::test_a_state_db_that_is_none_is_refused_in_one_line",
+    ),
     storage_rule(
         "state.db's write-ahead log is written again before anything is added to it",
         "state_file.py",

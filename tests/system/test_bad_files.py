@@ -161,7 +161,9 @@ def test_a_torn_tail_is_cut_and_the_log_goes_on(stopped: BrokerProcess) -> None:
     assert "cut 40 bytes that a crash had left unfinished" in stopped.log
 
 
-@pytest.mark.parametrize("damage", ["garbage", "another database", "a folder", "it is gone"])
+@pytest.mark.parametrize(
+    "damage", ["garbage", "another database", "a folder", "empty", "it is gone"]
+)
 def test_a_state_db_that_is_none_is_refused_in_one_line(
     stopped: BrokerProcess, damage: str
 ) -> None:
@@ -176,6 +178,8 @@ def test_a_state_db_that_is_none_is_refused_in_one_line(
                 database.execute("CREATE TABLE t (x)")
         case "a folder":
             state.mkdir()
+        case "empty":
+            state.touch()
         case _:
             assert not state.exists()
     before = len(stopped.log)

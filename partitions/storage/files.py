@@ -147,10 +147,12 @@ class Files(Protocol):
 
     def remove(self, path: str) -> None: ...
 
-    def make_directory(self, path: str) -> None: ...
+    def make_directory(self, path: str) -> None:
+        """Raises `FileExistsError` where `exists` says no, if a link leads to what is not there."""
+        ...
 
     def remove_directory(self, path: str) -> None:
-        """Remove a directory that is empty."""
+        """Remove a directory that is empty; of a link to one, the link."""
         ...
 
     def sync_directory(self, path: str) -> None:

@@ -213,10 +213,21 @@ class OsFiles:
         os.unlink(path)
 
     def make_directory(self, path: str) -> None:
-        os.mkdir(path)
+        try:
+            os.mkdir(path)
+        except FileExistsError as error:
+            if os.path.exists(path) or not os.path.islink(path):
+                raise
+            # To whoever follows it nothing exists there: so they came to make it.
+            said = f"it is a symbolic link to {os.readlink(path)}, which is not there"
+            raise FileExistsError(errno.EEXIST, said, path) from error
 
     def remove_directory(self, path: str) -> None:
-        os.rmdir(path)
+        if os.path.islink(path):
+            # Who has made the link has the directory that it leads to, now empty.
+            os.unlink(path)
+        else:
+            os.rmdir(path)
 
     def sync_directory(self, path: str) -> None:
         descriptor = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)

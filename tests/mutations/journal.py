@@ -123,6 +123,13 @@ MUTATIONS = (
         new="        self.pwritev(parts, position)\n",
         killed_by="test_files.py::test_what_cannot_be_written_and_synced_in_one_call_is_in_two",
     ),
+    storage_rule(
+        "a journal whose disk is not mounted is not a lost one",
+        "journal/redo.py",
+        old="        files.make_directory(path)\n",
+        new="        pass\n",
+        killed_by="test_links.py::test_a_journal_whose_disk_is_not_mounted_is_not_a_lost_one",
+    ),
     Mutation(
         name="nothing is done by the word of what the journal has in the page cache only",
         file="partitions/storage/journal/redo.py",

@@ -72,6 +72,10 @@ def redo(files: Files, directory: DataDirectory, state: StateDb) -> RedoReport:
     stored_start = state.journal_start
     start = FIRST_LSN if stored_start is None else Lsn(stored_start)
     path, owner = directory.journal_path, state.journal_owner
+    if not files.exists(path):
+        # Now, when nothing is changed yet: a link to a disk that is not mounted is no lost journal.
+        files.make_directory(path)
+        directory.sync()
     journal = ReadJournal(files, path, owner, start, former_owner=state.directory_id)
     redoing = _Redoing(files, directory, state)
     for record in journal.records():

@@ -1,7 +1,7 @@
 """What is small and must be exact: identity, votes, leader epochs, log starts, recovery points.
 
-One SQLite file for the whole data directory, in WAL mode with `synchronous=FULL`: what a method has
-returned from is on the disk. A thousand partitions are one transaction, not a thousand syncs.
+One SQLite file for the whole data directory, in WAL mode with `synchronous=EXTRA`: what a method
+has returned from is on the disk. A thousand partitions are one transaction, not a thousand syncs.
 
 It is the journal's checkpoint: as of `journal_start`, it holds what the journal says about each
 partition, and it is written only once the journal that says so is durable.

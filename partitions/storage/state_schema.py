@@ -86,7 +86,10 @@ def prepare(connection: sqlite3.Connection, path: str) -> None:
             "a newer Tidemark has written it"
         )
     connection.execute("PRAGMA journal_mode = WAL")
-    connection.execute("PRAGMA synchronous = FULL")
+    # Where SQLite could not change the mode it goes on without, and says so to nobody: a sync
+    # failed, or the file system shares no memory. A commit there is a file that is removed, and
+    # with `FULL` its directory is not synced: a power cut could bring it back, and undo the commit.
+    connection.execute("PRAGMA synchronous = EXTRA")
     connection.execute(f"PRAGMA cache_size = -{_CACHE_KIB}")
     if is_empty:
         _change(connection, f"{_SCHEMA} PRAGMA application_id = {APPLICATION_ID};")

@@ -383,7 +383,7 @@ MUTATIONS = (
     storage_rule(
         "state.db syncs every commit",
         "state_schema.py",
-        old="PRAGMA synchronous = FULL",
+        old="PRAGMA synchronous = EXTRA",
         new="PRAGMA synchronous = NORMAL",
         killed_by="test_state_db.py::test_a_commit_is_synced",
     ),
@@ -394,6 +394,14 @@ MUTATIONS = (
         new="    if files.exists(directory.state_db_path):\n",
         killed_by="tests/system/test_bad_files.py"
         "::test_a_state_db_that_is_none_is_refused_in_one_line",
+    ),
+    storage_rule(
+        "state.db syncs the end of a commit where there is no write-ahead log",
+        "state_schema.py",
+        old="PRAGMA synchronous = EXTRA",
+        new="PRAGMA synchronous = FULL",
+        killed_by="test_state_db_without_wal.py"
+        "::test_a_commit_without_a_write_ahead_log_survives_a_power_cut",
     ),
     storage_rule(
         "state.db's write-ahead log is written again before anything is added to it",

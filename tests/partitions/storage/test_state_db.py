@@ -295,7 +295,7 @@ def test_a_transaction_that_fails_changes_nothing(path: str) -> None:
 def test_a_commit_is_synced(path: str) -> None:
     db = StateDb.open(path)
     with db.transaction() as connection:
-        assert connection.execute("PRAGMA synchronous").fetchone() == (2,)
+        assert connection.execute("PRAGMA synchronous").fetchone() == (3,)
         assert connection.execute("PRAGMA journal_mode").fetchone() == ("wal",)
 
 

@@ -65,9 +65,11 @@ class DataDirectory:
             directory = cls(files, path, _lock(files, f"{path}/{LOCK_NAME}"))
             files.sync_directory(path)
         except OSError as error:
+            # What a link leads to is in the advice, with its path.
+            is_in_the_way = error.errno == errno.EEXIST
+            what = os.strerror(errno.EEXIST) if is_in_the_way else error.strerror or error
             raise StorageError(
-                f"the data directory {path} cannot be used: {error.strerror or error}. "
-                f"{_advice(error, path)}"
+                f"the data directory {path} cannot be used: {what}. {_advice(error, path)}"
             ) from error
         return directory
 

@@ -56,7 +56,7 @@ class Door:
     async def take(
         self, asked: Sequence[Asked], *, may_change_factor: bool = True
     ) -> list[RequestError | None]:
-        """For each, in their order, why it is refused; `None` where it is wished from now on.
+        """For each, in their order, why it is refused; `None` where it is wished, or so already.
 
         Raises `RequestError` if nothing could be written down.
         """
@@ -99,7 +99,7 @@ class Door:
         asked: Sequence[Asked],
         times: Mapping[tuple[str, int], int],
         may_change_factor: bool,
-    ) -> Iterator[Reassignment | RequestError]:
+    ) -> Iterator[Reassignment | RequestError | None]:
         for each in asked:
             try:
                 if times[each.topic, each.partition] > 1:
@@ -107,6 +107,9 @@ class Door:
                         ErrorCode.INVALID_REQUEST,
                         f"{each.topic}-{each.partition} is named more than once",
                     )
+                if _is_so_already(state, each):
+                    yield None
+                    continue
                 yield change_of(
                     state,
                     each,
@@ -146,6 +149,21 @@ def change_of(
                 _check_newcomer(state, node, is_alive, is_full)
         _check_majorities(topic, asked.partition, asked.replicas, is_alive)
     return change
+
+
+def _is_so_already(state: ClusterState, asked: Asked) -> bool:
+    """Whether a partition is held by just these, in this order, and nothing else is wished of it.
+
+    Tools ask for that again and again. A wish costs the group an epoch, and its writes a pause,
+    also where it changes nothing.
+    """
+    topic = state.topic(asked.topic)
+    return (
+        topic is not None
+        and 0 <= asked.partition < len(topic.assignments)
+        and asked.replicas == topic.assignments[asked.partition]
+        and asked.partition not in topic.wanted
+    )
 
 
 def _check_newcomer(state: ClusterState, node: NodeId, is_alive: IsAlive, is_full: IsFull) -> None:

@@ -9,7 +9,11 @@ from tests.partitions.state_machines.test_cluster_wishes import cluster, move, s
 from tidemark.broker import steps
 from tidemark.broker.reassigning.door import Asked, Door, change_of
 from tidemark.partitions.state_machines.cluster import Applied, ClusterState
-from tidemark.partitions.state_machines.cluster_values import Assignment, BrokerState
+from tidemark.partitions.state_machines.cluster_values import (
+    Assignment,
+    BrokerState,
+    TopicMetadata,
+)
 from tidemark.protocol.errors import ErrorCode, RequestError
 from tidemark.protocol.types import NodeId
 
@@ -23,6 +27,12 @@ class OneState:
     async def propose(self, decide: object) -> Applied:
         assert callable(decide)
         return self.state.apply(decide(self.state))
+
+
+def _orders(state: ClusterState) -> TopicMetadata:
+    topic = state.topic("orders")
+    assert topic is not None
+    return topic
 
 
 def refusal(
@@ -120,6 +130,21 @@ async def test_each_partition_is_taken_or_refused_by_itself(
     )
     assert answer is not None
     assert answer.code is ErrorCode.REASSIGNMENT_IN_PROGRESS
+
+
+async def test_what_is_so_already_is_not_wished_for() -> None:
+    state = cluster()
+    metadata = OneState(state)
+    door = Door(metadata, lambda node: node == 1, lambda _: False)
+    held = _orders(state).assignments[0]
+    version = state.version
+    assert await door.take([Asked("orders", 0, held)]) == [None]
+    assert state.version == version
+    everybody = Door(metadata, lambda _: True, lambda _: False)
+    other_order = tuple(reversed(held))
+    assert await everybody.take([Asked("orders", 0, other_order)]) == [None]
+    assert await everybody.take([Asked("orders", 0, held)]) == [None]
+    assert _orders(state).wanted == {0: held}, "it takes back what is under way"
 
 
 class Fails(OneState):

@@ -83,6 +83,8 @@ class PartitionQueue:
         self._is_recovering = False  # after a failure, until nothing is in flight
         self._must_renumber = False
         self._not_before = -math.inf
+        self.filled_at = -math.inf
+        """When something was taken in last, to within the time that its batch took to fill."""
 
     # Filling
 
@@ -103,6 +105,7 @@ class PartitionQueue:
         """
         self.seal()
         self._open = batch = Batch(self.topic, self.partition, now)
+        self.filled_at = now
         batch.records.append(record)
         batch.count, batch.size_bytes = 1, size_bytes
         return batch
@@ -111,6 +114,7 @@ class PartitionQueue:
         """Put a whole encoded batch behind what is there."""
         self.seal()
         batch = Batch.ready(self.topic, self.partition, now, data, count)
+        self.filled_at = now
         self._sealed.append(batch)
         return batch
 
@@ -138,6 +142,11 @@ class PartitionQueue:
     def has_more(self) -> bool:
         """Whether there is anything to be taken, now or later."""
         return bool(self._returned or self._sealed or self._open is not None)
+
+    @property
+    def is_busy(self) -> bool:
+        """Whether anything is neither stored nor given up."""
+        return self.has_more or bool(self._in_flight)
 
     @property
     def refusal(self) -> str | None:

@@ -1,7 +1,7 @@
 """What a cluster consists of, as its metadata says: a value, and how newer metadata changes it."""
 
 import uuid
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import field, replace
 
 from tidemark.client.codes import error_code
@@ -52,6 +52,17 @@ class ClusterView:
             self,
             topics={name: value for name, value in self.topics.items() if name != topic},
             errors={name: value for name, value in self.errors.items() if name != topic},
+        )
+
+    def of(self, topics: Collection[str]) -> "ClusterView":
+        """This view as if no other topics had ever been asked for."""
+        topics = frozenset(topics)
+        if self.topics.keys() <= topics and self.errors.keys() <= topics:
+            return self
+        return replace(
+            self,
+            topics={name: value for name, value in self.topics.items() if name in topics},
+            errors={name: value for name, value in self.errors.items() if name in topics},
         )
 
     def partitions_of(self, topics: Iterable[str]) -> list[TopicPartition]:

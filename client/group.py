@@ -9,6 +9,7 @@ keeps reading; it gives up only what a new assignment lacks, and then joins agai
 can have it.
 """
 
+from collections.abc import Set
 from contextlib import suppress
 from typing import Final, Protocol
 
@@ -87,6 +88,14 @@ class GroupMember:
 
         Raises what a callback of the caller's has raised, and nothing else.
         """
+        with self._network.using(self._topics_to_know):
+            await self._take_part()
+
+    def _topics_to_know(self) -> Set[str]:
+        """Its own that there have been, and while it leads, those of the others."""
+        return self._leader.topics | self._found if self._is_leader else self._found
+
+    async def _take_part(self) -> None:
         failures, failing_since = 0, trio.current_time()
         while True:
             try:

@@ -16,8 +16,8 @@ class GroupLeader:
     def __init__(self, network: Network, group: str) -> None:
         self._network = network
         self._group = group
-        # As assigned last: all topics that members read, and their partitions.
-        self._topics: frozenset[str] = frozenset()
+        # As assigned last: all topics that members read, and how many partitions each has.
+        self.topics: frozenset[str] = frozenset()
         self._counts: dict[str, int] = {}
 
     async def assign(self, joined: JoinGroupResponse) -> dict[str, list[TopicPartition]]:
@@ -34,14 +34,14 @@ class GroupLeader:
         if not topics <= self._network.view.topics.keys():
             # Others read topics that this member does not.
             await self._network.refresh(sorted(topics))
-        self._topics, self._counts = frozenset(topics), self._count_partitions(topics)
+        self.topics, self._counts = frozenset(topics), self._count_partitions(topics)
         if joined.skip_assignment:
             return {}
         return self._assignor(joined).assign(members, self._counts)
 
     def is_outdated(self) -> bool:
         """Whether one of the topics has been made or has grown since, as far as is known."""
-        return self._counts != self._count_partitions(self._topics)
+        return self._counts != self._count_partitions(self.topics)
 
     def _assignor(self, joined: JoinGroupResponse) -> Assignor:
         assignor = ASSIGNORS.get(joined.protocol_name or "")

@@ -104,7 +104,9 @@ async def ask_leaders(
             raise failure
         return found
 
-    return await network.retrying(attempt)
+    topics = frozenset(each.topic for each in partitions)
+    with network.using(lambda: topics):
+        return await network.retrying(attempt)
 
 
 def _by_leader(

@@ -5,7 +5,7 @@ the errors that say that the answer was out of date.
 """
 
 from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Iterable, Iterator
-from contextlib import asynccontextmanager, contextmanager, suppress
+from contextlib import AbstractContextManager, asynccontextmanager, contextmanager, suppress
 from random import Random
 from typing import TypeVar
 
@@ -21,6 +21,7 @@ from tidemark.client.descriptions import BrokerDescription, TopicDescription
 from tidemark.client.pool import Pool, open_pool
 from tidemark.client.retries import LOST_BROKER, STALE_METADATA, may_pass
 from tidemark.client.settings import ClientSettings
+from tidemark.client.used_topics import UsedTopics
 from tidemark.protocol.errors import ErrorCode, RequestError
 from tidemark.protocol.messages.metadata import (
     MetadataRequest,
@@ -44,7 +45,7 @@ class Network:
         self.view = ClusterView()
         self.pool = pool
         self._any = AnyBroker(pool, bootstrap, settings.request_timeout_seconds, random)
-        self._topics: dict[str, None] = {}  # what the metadata is kept fresh for
+        self._used_topics = UsedTopics(settings.metadata_max_idle_seconds)
         self._listeners: list[Callable[[], None]] = []
         self._refreshing = trio.Lock()
         # Those that have begun; which one has ended last, and how. One that was cancelled has not.
@@ -54,12 +55,12 @@ class Network:
     # What the cluster consists of
 
     async def refresh(self, topics: Iterable[str] = ()) -> None:
-        """Ask for the metadata anew: brokers, all topics ever asked for, and these.
+        """Ask for the metadata anew: brokers, all topics that are in use, and these.
 
         Those who ask at the same time share one request, and its failure: nobody waits once more
         for brokers that do not answer. Raises `OSError` if none does.
         """
-        self._topics.update(dict.fromkeys(topics))
+        self._used_topics.asked(topics, trio.current_time())
         asked_at = self._refreshes
         async with self._refreshing:
             if self._refreshed <= asked_at:  # else one that began later than this has covered it
@@ -72,7 +73,9 @@ class Network:
     async def _refresh(self) -> OSError | RequestError | None:
         """Ask once; the error, where that fails."""
         try:
-            self._learn(await self.ask_metadata(list(self._topics), may_create=False))
+            names = self._used_topics.names(trio.current_time())
+            self.view = self.view.of(names)
+            self._learn(await self.ask_metadata(names, may_create=False))
         except (OSError, RequestError) as error:
             return error
         return None
@@ -136,6 +139,11 @@ class Network:
         finally:
             self._listeners.remove(listener)
 
+    def using(self, topics: Callable[[], Iterable[str]]) -> AbstractContextManager[None]:
+        """Keep the metadata of whatever `topics` gives, for as long as the block. Others are
+        forgotten, `metadata_max_idle_seconds` after they were asked about."""
+        return self._used_topics.using(topics)
+
     async def topic(self, name: str, *, may_create: bool = False) -> TopicDescription:
         """A topic all of whose partitions are known, from the view or from the cluster.
 
@@ -144,6 +152,7 @@ class Network:
         """
         known = self.view.topics.get(name)
         if known is not None:
+            self._used_topics.asked([name], trio.current_time())
             return known
         if not isinstance(name, str):
             raise TypeError(f"a topic's name is a str, not {name!r}")
@@ -153,8 +162,8 @@ class Network:
             self._learn(await self.ask_metadata([name], may_create=may_create))
             found = self.view.topics.get(name)
             if found is not None:
-                # Not before: it would be asked for with all others, for good, whatever it is.
-                self._topics[name] = None
+                # Not before: it would be asked for with all others, whatever it is.
+                self._used_topics.asked([name], trio.current_time())
                 return found
             code = self.view.errors.get(name, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
             is_unknown = code is ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
@@ -167,6 +176,7 @@ class Network:
 
     def forget(self, topic: str) -> None:
         """Believe nothing of a topic that has just been created or deleted."""
+        self._used_topics.forget(topic)
         self.view = self.view.without(topic)
 
     # Connections

@@ -34,7 +34,7 @@ async def open_consumer(network: Network, settings: ConsumerSettings) -> AsyncIt
             if settings.is_shared:
                 member = GroupMember(network, member_pool, group, settings.topics, consumer)
             committer = Committer(network, group.group, member)
-        with network.listening(readings.route):
+        with network.listening(readings.route), network.using(readings.topics):
             nursery.start_soon(readings.find_leaders_until_cancelled)
             await consumer.start(committer)
             is_done = False

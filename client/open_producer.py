@@ -59,7 +59,7 @@ async def open_producer(network: Network, settings: ProducerSettings) -> AsyncIt
         )
         nursery.start_soon(routes.refresh_when_stale)
         nursery.start_soon(producer.expire_until_cancelled)
-        with network.listening(routes.update):
+        with network.listening(routes.update), network.using(routes.used):
             try:
                 yield producer
                 await producer.flush()

@@ -13,6 +13,7 @@ from tidemark.client.fetcher import BrokerFetcher, FetchSettings
 from tidemark.client.lookups import list_offsets, resolve_starts
 from tidemark.client.network import Network
 from tidemark.client.offsets import End, Start
+from tidemark.client.pace import Pace
 from tidemark.client.pool import Pool
 from tidemark.client.records import FetchedBatches
 from tidemark.protocol.errors import RequestError
@@ -32,6 +33,7 @@ class Readings:
         self._fetchers: dict[NodeId, BrokerFetcher] = {}
         self._fetcher_of: dict[TopicPartition, BrokerFetcher] = {}
         self._stale = Signal()
+        self._pace = Pace(network.settings.backoff, network.random)
         self.buffer = FetchBuffer()
         self.by_partition: dict[TopicPartition, Reading] = {}
 
@@ -51,6 +53,7 @@ class Readings:
             end = ends.get(topic_partition)
             reading = self.by_partition[topic_partition] = Reading(topic_partition, offset, end)
             reading.is_held = is_held
+        self._pace.quicken()
         self.route()
 
     def release(self, partitions: Iterable[TopicPartition]) -> None:
@@ -58,6 +61,10 @@ class Readings:
         for topic_partition in partitions:
             self.by_partition[topic_partition].is_held = False
         self.wake()
+
+    def topics(self) -> set[str]:
+        """Those whose metadata is needed."""
+        return {topic_partition.topic for topic_partition in self.by_partition}
 
     async def ends(self, partitions: Collection[TopicPartition]) -> dict[TopicPartition, Offset]:
         """Where these end now, as certainly as the read level wants it."""
@@ -100,11 +107,14 @@ class Readings:
     def route(self) -> None:
         """Give every partition to the fetcher of the broker that leads it now, or that the leader
         has named."""
+        is_any_sought = False
         for topic_partition, reading in self.by_partition.items():
             node_id = self._source(reading)
             if node_id is None:
-                self._withdraw(topic_partition)
-                self._stale.set()
+                if self._withdraw(topic_partition):
+                    self._pace.quicken()
+                # Of one that has failed there is nothing to be learned until it is asked for.
+                is_any_sought |= not reading.is_failed
                 continue
             fetcher = self._fetchers.get(node_id) or self._start_fetcher(node_id)
             if fetcher.readings.get(topic_partition) is not reading:
@@ -112,6 +122,10 @@ class Readings:
                 fetcher.readings[topic_partition] = reading
                 self._fetcher_of[topic_partition] = fetcher
                 fetcher.signal.set()
+        if is_any_sought:
+            self._stale.set()
+        else:
+            self._pace.found()
 
     def _source(self, reading: Reading) -> NodeId | None:
         """Whom to fetch a partition from."""
@@ -123,10 +137,13 @@ class Readings:
         leader = view.leader(reading.topic_partition)
         return None if leader is None else leader.node_id
 
-    def _withdraw(self, topic_partition: TopicPartition) -> None:
+    def _withdraw(self, topic_partition: TopicPartition) -> bool:
+        """Whether anybody fetched it."""
         fetcher = self._fetcher_of.pop(topic_partition, None)
-        if fetcher is not None:
-            fetcher.readings.pop(topic_partition, None)
+        if fetcher is None:
+            return False
+        fetcher.readings.pop(topic_partition, None)
+        return True
 
     def _start_fetcher(self, node_id: NodeId) -> BrokerFetcher:
         fetcher = self._fetchers[node_id] = BrokerFetcher(
@@ -137,11 +154,10 @@ class Readings:
 
     async def find_leaders_until_cancelled(self) -> None:
         """Ask for metadata while something has no leader, and tell the reader when for too long."""
-        settings, random = self._network.settings, self._network.random
         while True:
             await self._stale.wait()
             await self._network.try_refresh()
-            await trio.sleep(settings.backoff.delay(1, random))
+            await self._pace.pause()
             self._check_leaderless(trio.current_time())
 
     def _check_leaderless(self, now: float) -> None:

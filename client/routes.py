@@ -1,7 +1,8 @@
 """Who sends from which of a producer's queues: the sender of the partition's leader."""
 
+import math
 import uuid
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import field
 from operator import index
 from typing import Final, SupportsIndex
@@ -12,6 +13,7 @@ from tidemark.client.accumulator import BatchLimits, PartitionQueue, ProducerIde
 from tidemark.client.background import Signal
 from tidemark.client.descriptions import TopicDescription
 from tidemark.client.network import Network
+from tidemark.client.pace import Pace
 from tidemark.client.pool import Pool
 from tidemark.client.request_limits import RequestLimits
 from tidemark.client.sender import BrokerSender, SendSettings
@@ -37,6 +39,14 @@ class TopicRoutes:
     topic_id: uuid.UUID | None = None
     count: int = 0
     """How many partitions there are; queues may be left of more, of before it was made anew."""
+    asked_at: float = -math.inf
+    """When it was found."""
+
+    def is_used(self, idle_since: float) -> bool:
+        """Whether anything is still to be sent to it, or was taken in since then."""
+        return self.asked_at >= idle_since or any(
+            queue.is_busy or queue.filled_at >= idle_since for queue in self.queues
+        )
 
     def lacks(self, partition: int) -> bool:
         """Whether it may have been added since the metadata came."""
@@ -95,9 +105,13 @@ class Routes:
         self._request_limits = RequestLimits(network, nursery)
         self._senders: dict[NodeId, BrokerSender] = {}
         self._stale = Signal()
+        self._pace = Pace(network.settings.backoff, network.random)
         self._held: dict[PartitionQueue, float] = {}
         """From when each may be sent again, once the metadata is newer than its last answer."""
+        self._all: dict[str, TopicRoutes] = {}
+        """Every topic ever sent to: the broker remembers the sequences of its partitions, too."""
         self.topics: dict[str, TopicRoutes] = {}
+        """Those of which it is known now who leads what: of the others it has to be found out."""
         self.flushing = 0
         """How many wait for everything to be sent; while any does, nothing lingers."""
 
@@ -113,9 +127,18 @@ class Routes:
 
     def add(self, topic: str) -> TopicRoutes:
         """Send to a topic that was found."""
-        known = self.topics.setdefault(topic, TopicRoutes(name=topic))
+        known = self.topics[topic] = self._all.setdefault(topic, TopicRoutes(name=topic))
+        known.asked_at = trio.current_time()
         self.update()
         return known
+
+    def used(self) -> Iterable[str]:
+        """The topics that are sent to, and from now on only these are known."""
+        idle_since = trio.current_time() - self._network.settings.metadata_max_idle_seconds
+        self.topics = {
+            name: topic for name, topic in self._all.items() if topic.is_used(idle_since)
+        }
+        return self.topics
 
     def begin(self, identity: ProducerIdentity) -> None:
         """Go on in another epoch of a transactional producer; see `PartitionQueue.begin`."""
@@ -125,16 +148,16 @@ class Routes:
 
     def queues(self) -> Iterator[PartitionQueue]:
         """All there are."""
-        for topic in self.topics.values():
+        for topic in self._all.values():
             yield from topic.queues
 
     def is_led(self, queue: PartitionQueue) -> bool:
         """Whether it is known who leads its partition."""
-        return self.topics[queue.topic].senders[queue.partition] is not None
+        return self._all[queue.topic].senders[queue.partition] is not None
 
     def offer(self, queue: PartitionQueue) -> None:
         """Tell whoever sends for this queue now that it may have something to take."""
-        sender = self.topics[queue.topic].senders[queue.partition]
+        sender = self._all[queue.topic].senders[queue.partition]
         if sender is not None:
             sender.offer(queue)
         elif queue.has_more:
@@ -142,7 +165,7 @@ class Routes:
 
     def send_or_offer(self, queue: PartitionQueue) -> None:
         """As `offer`; what is due is sent at once where nothing has to be waited for."""
-        sender = self.topics[queue.topic].senders[queue.partition]
+        sender = self._all[queue.topic].senders[queue.partition]
         if sender is not None:
             sender.send_or_offer(queue)
         else:
@@ -165,6 +188,8 @@ class Routes:
             topic.led = led or range(topic.count)
         if has_leaderless:
             self._stale.set()
+        else:
+            self._pace.found()
 
     def _add_partitions(self, topic: TopicRoutes) -> bool:
         """Whether there is such a topic, as far as is known."""
@@ -185,6 +210,8 @@ class Routes:
             queue = topic.queues[partition]
             if old is not None:
                 old.withdraw(queue)
+            if sender is None:
+                self._pace.quicken()
             topic.senders[partition] = sender
             self.offer(queue)
 
@@ -204,17 +231,17 @@ class Routes:
 
     def _retry_when_refreshed(self, queue: PartitionQueue, at: float) -> None:
         self._held[queue] = at
+        self._pace.quicken()
         self._stale.set()
 
     async def refresh_when_stale(self) -> None:
         """Ask for metadata when an answer, or a partition without leader, calls for it."""
-        backoff, random = self._network.settings.backoff, self._network.random
         while True:
             await self._stale.wait()
             held, self._held = self._held, {}
-            await self._network.try_refresh(self.topics)
+            await self._network.try_refresh()
             for queue, at in held.items():
                 if queue not in self._held:  # else an answer that came meanwhile asks once more
                     queue.retry_from(at)
                     self.offer(queue)
-            await trio.sleep(backoff.delay(1, random))
+            await self._pace.pause()

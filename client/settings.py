@@ -34,6 +34,9 @@ class ClientSettings:
     unknown_topic_seconds: float = 2.0
     """How long a topic that nobody knows is asked for again before it counts as not there."""
     metadata_max_age_seconds: float = 300.0
+    metadata_max_idle_seconds: float = 300.0
+    """A topic that no consumer reads and that was not sent to for so long is forgotten: its
+    metadata is asked for again when it is needed (Kafka's `metadata.max.idle.ms`)."""
     frame_bytes_max: int = 128 * 1024 * 1024
     """The largest response that is accepted; a longer one closes the connection."""
     version_max: Mapping[int, int] = field(default_factory=dict)
@@ -57,4 +60,5 @@ class ClientSettings:
         require_patience("retry_timeout_seconds", self.retry_timeout_seconds)
         require_patience("unknown_topic_seconds", self.unknown_topic_seconds)
         require_patience("metadata_max_age_seconds", self.metadata_max_age_seconds)
+        require_patience("metadata_max_idle_seconds", self.metadata_max_idle_seconds)
         require_whole("frame_bytes_max", self.frame_bytes_max, least=1)

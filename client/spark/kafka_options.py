@@ -24,6 +24,7 @@ KAFKA_HONOURED: Final = (
     "kafka.client.rack",
     "kafka.default.api.timeout.ms",
     "kafka.metadata.max.age.ms",
+    "kafka.metadata.max.idle.ms",
     "kafka.request.timeout.ms",
     "kafka.retry.backoff.max.ms",
     "kafka.retry.backoff.ms",
@@ -92,6 +93,9 @@ def read_client(options: Options, *, rack: str | None = None) -> ClientSettings:
             ),
             metadata_max_age_seconds=seconds(
                 "kafka.metadata.max.age.ms", default.metadata_max_age_seconds
+            ),
+            metadata_max_idle_seconds=seconds(
+                "kafka.metadata.max.idle.ms", default.metadata_max_idle_seconds
             ),
             backoff=Backoff(
                 initial_seconds=pause,

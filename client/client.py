@@ -14,6 +14,7 @@ from tidemark.client.consumer import Consumer
 from tidemark.client.consumer_settings import ConsumerSettings
 from tidemark.client.fetcher import FetchSettings
 from tidemark.client.group_settings import GroupSettings, Rebalanced
+from tidemark.client.limits import INT32_MAX
 from tidemark.client.network import Network, open_network
 from tidemark.client.offsets import Beginning, End, Isolation, Start, as_isolation, as_start
 from tidemark.client.open_consumer import open_consumer
@@ -176,6 +177,8 @@ class Client:
 def _seconds(name: str, value_ms: float) -> float:
     if not isinstance(value_ms, int | float):
         raise TypeError(f"{name} is a number of milliseconds, not {value_ms!r}")
+    if not 0 <= value_ms <= INT32_MAX:  # which NaN is not, either
+        raise ValueError(f"{name} is from 0 to {INT32_MAX}, not {value_ms}")
     return value_ms / 1000
 
 
@@ -230,7 +233,9 @@ async def open_client(
         raise RuntimeError(
             "this client runs under trio: use tidemark.client.blocking.open_client elsewhere"
         )
-    settings = settings or ClientSettings()
+    settings = ClientSettings() if settings is None else settings
+    if not isinstance(settings, ClientSettings):
+        raise TypeError(f"settings are ClientSettings, not {settings!r}")
     if client_id is not None:
         settings = replace(settings, client_id=client_id)
     if rack is not None:

@@ -10,6 +10,7 @@ from tidemark.client.consumer_settings import ConsumerSettings
 from tidemark.client.coordinator import GroupMembership
 from tidemark.client.descriptions import CommittedOffset
 from tidemark.client.fetch_buffer import Reading
+from tidemark.client.limits import require_partition
 from tidemark.client.reading import before_corrupt, corrupt_at, read_records
 from tidemark.client.readings import Readings
 from tidemark.client.records import ConsumerRecord, FetchedBatches
@@ -180,6 +181,7 @@ class HandingOut:
     def pause(self, *partitions: TopicPartition) -> None:
         """Hand out nothing more of these until `resume`, and keep the positions."""
         for topic_partition in partitions:
+            require_partition(topic_partition)
             reading = self._readings.by_partition[topic_partition]
             reading.is_paused = True
             self._put_back(reading)
@@ -187,6 +189,7 @@ class HandingOut:
     def resume(self, *partitions: TopicPartition) -> None:
         """Undo `pause`."""
         for topic_partition in partitions:
+            require_partition(topic_partition)
             self._readings.by_partition[topic_partition].is_paused = False
         self._readings.wake()
 

@@ -5,7 +5,10 @@ task, or have it wait for ever.
 """
 
 import math
+from collections.abc import Mapping
 from typing import Final
+
+from tidemark.protocol.types import TopicPartition
 
 INT16_MAX: Final = 2**15 - 1
 INT32_MAX: Final = 2**31 - 1
@@ -55,3 +58,26 @@ def require_callable(name: str, value: object) -> None:
     """Raise `TypeError` unless it can be called."""
     if not callable(value):
         raise TypeError(f"{name} is a function, not {value!r}")
+
+
+def require_topic(name: object) -> None:
+    """As `require_name`; what a topic may be called is for brokers to say."""
+    require_name("a topic's name", name, may_be_empty=True)
+
+
+def require_partition(given: object) -> None:
+    """Raise `TypeError` unless it is a `TopicPartition` of a whole number, and the topic's name is
+    one that can be said."""
+    if not isinstance(given, TopicPartition):
+        raise TypeError(f"a partition is a TopicPartition, not {given!r}")
+    require_topic(given.topic)
+    if not isinstance(given.partition, int):
+        raise TypeError(f"a partition is a whole number, not {given.partition!r}")
+
+
+def require_configs(configs: Mapping[str, str | None]) -> None:
+    """Raise `TypeError` unless names and values are text, as Kafka's configs all are."""
+    for name, value in configs.items():
+        require_name("a config's name", name)
+        if not isinstance(value, str | None):
+            raise TypeError(f"the config {name} is a str, not {value!r}")

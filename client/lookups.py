@@ -6,6 +6,7 @@ from typing import Final, TypeVar, assert_never
 from tidemark.client.codes import check, failed, left_out, raise_first
 from tidemark.client.connection import Connection
 from tidemark.client.descriptions import BrokerDescription, ListedOffset
+from tidemark.client.limits import require_partition
 from tidemark.client.network import Network, address_of
 from tidemark.client.offsets import (
     AtOffset,
@@ -44,8 +45,10 @@ def by_topic(partitions: Iterable[TopicPartition]) -> dict[str, list[int]]:
     return topics
 
 
-async def require_partitions(network: Network, partitions: Iterable[TopicPartition]) -> None:
-    """Raise UNKNOWN_TOPIC_OR_PARTITION unless all of these exist."""
+async def require_partitions(network: Network, partitions: Collection[TopicPartition]) -> None:
+    """Raise UNKNOWN_TOPIC_OR_PARTITION unless all of these exist, `TypeError` if one is none."""
+    for each in partitions:
+        require_partition(each)
     for topic, indexes in by_topic(partitions).items():
         count = len((await network.topic(topic)).partitions)
         if min(indexes) < 0:
@@ -131,6 +134,11 @@ async def list_offsets(
     network: Network, specs: Mapping[TopicPartition, OffsetSpec], isolation: Isolation
 ) -> dict[TopicPartition, ListedOffset]:
     """Where in their logs these places are; see `Admin.list_offsets`."""
+    for spec in specs.values():
+        if not isinstance(spec, OffsetSpec):
+            raise TypeError(
+                f"where to look is Beginning(), End(), AtTime or MaxTime(), not {spec!r}"
+            )
 
     async def ask(
         connection: Connection, partitions: Sequence[TopicPartition]

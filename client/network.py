@@ -18,6 +18,7 @@ from tidemark.client.cluster import ClusterView
 from tidemark.client.codes import failed
 from tidemark.client.connection import Connection
 from tidemark.client.descriptions import BrokerDescription, TopicDescription
+from tidemark.client.limits import require_topic
 from tidemark.client.pool import Pool, open_pool
 from tidemark.client.retries import LOST_BROKER, STALE_METADATA, may_pass
 from tidemark.client.settings import ClientSettings
@@ -154,8 +155,7 @@ class Network:
         if known is not None:
             self._used_topics.asked([name], trio.current_time())
             return known
-        if not isinstance(name, str):
-            raise TypeError(f"a topic's name is a str, not {name!r}")
+        require_topic(name)
         patience = trio.current_time() + self.settings.unknown_topic_seconds
 
         async def look() -> TopicDescription:

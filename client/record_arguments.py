@@ -4,7 +4,7 @@ A record that cannot be encoded would fail in the sender's task, and with it all
 it; one that is encoded wrongly could never be read again.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from operator import index
 from typing import Final, SupportsIndex
 
@@ -31,6 +31,8 @@ def as_bytes(what: str, given: object) -> bytes | None:
 def as_headers(headers: Headers) -> tuple[tuple[str, bytes | None], ...]:
     """The headers as pairs. Raises `TypeError` for what is none, `ValueError` for a name that is
     not UTF-8."""
+    if not isinstance(headers, Iterable):
+        raise TypeError(f"headers are pairs of a str and bytes, not {headers!r}")
     named = tuple(headers.items() if isinstance(headers, Mapping) else headers)
     for pair in named:
         if not (isinstance(pair, tuple) and len(pair) == 2 and isinstance(pair[0], str)):

@@ -99,7 +99,10 @@ class TakingIn:
         named = as_headers(headers) if headers else ()
         if timestamp_ms is not None:
             timestamp_ms = as_timestamp(timestamp_ms)
-        known = self._routes.topics.get(topic)
+        try:
+            known = self._routes.topics.get(topic)
+        except TypeError:  # a list, for one
+            raise TypeError(f"a topic's name is a str, not {topic!r}") from None
         if known is None or (partition is not None and known.lacks(partition)):
             known = await self._learn(topic)
         size = RECORD_OVERHEAD + (len(value) if value else 0) + (len(key) if key else 0)
@@ -232,8 +235,10 @@ class TakingIn:
     async def expire_until_cancelled(self) -> None:
         """Give up batches whose delivery timeout has run out."""
         timeout_seconds = self._settings.delivery_timeout_seconds
+        # A timeout of 0 is no reason to do nothing else.
+        interval_seconds = min(_EXPIRY_INTERVAL_SECONDS, max(timeout_seconds, 0.01))
         while True:
-            await trio.sleep(min(_EXPIRY_INTERVAL_SECONDS, timeout_seconds))
+            await trio.sleep(interval_seconds)
             created_before = trio.current_time() - timeout_seconds
             for queue in self._routes.queues():
                 is_led = self._routes.is_led(queue)

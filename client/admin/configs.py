@@ -13,6 +13,7 @@ from tidemark.client.admin.config_calls import (
 )
 from tidemark.client.connection import Connection
 from tidemark.client.descriptions import ConfigEntry
+from tidemark.client.limits import require_configs, require_topic
 from tidemark.protocol.configs import AlterOp, ConfigResourceType
 from tidemark.protocol.errors import RequestError
 from tidemark.protocol.messages.describe_configs import (
@@ -79,6 +80,9 @@ class ConfigAdmin(Calls):
         Brokers before Kafka 2.3 can only replace all configs of a topic at once: there, what is set
         is read first, and what someone else sets in between is lost.
         """
+        require_topic(topic)
+        for given in (set, append, subtract):
+            require_configs(given or {})
         changes = [
             *changes_of(set, unset),
             *((name, AlterOp.APPEND, value) for name, value in (append or {}).items()),

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping
 from tidemark.client.admin.calls import Calls
 from tidemark.client.descriptions import ListedOffset
 from tidemark.client.lookups import list_offsets, resolve_starts
-from tidemark.client.offsets import Beginning, End, Isolation, OffsetSpec, Start
+from tidemark.client.offsets import Beginning, End, Isolation, OffsetSpec, Start, as_start
 from tidemark.protocol.types import Offset, TopicPartition
 
 
@@ -28,7 +28,8 @@ class OffsetAdmin(Calls):
         isolation: Isolation = Isolation.READ_UNCOMMITTED,
     ) -> dict[TopicPartition, Offset]:
         """The offsets that these places are now; see `tidemark.client.offsets`."""
-        return await resolve_starts(self._network, starts, isolation)
+        places = {each: as_start(start) for each, start in starts.items()}
+        return await resolve_starts(self._network, places, isolation)
 
     async def beginning_offsets(
         self, partitions: Iterable[TopicPartition]

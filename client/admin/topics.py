@@ -8,6 +8,14 @@ from tidemark.client.cluster import ClusterView
 from tidemark.client.codes import check, failed, only
 from tidemark.client.connection import Connection
 from tidemark.client.descriptions import CreatedTopic, TopicDescription
+from tidemark.client.limits import (
+    INT16_MAX,
+    INT32_MAX,
+    INT64_MAX,
+    require_configs,
+    require_topic,
+    require_whole,
+)
 from tidemark.client.lookups import ask_leaders, by_topic
 from tidemark.protocol.errors import ErrorCode, RequestError
 from tidemark.protocol.messages.create_partitions import (
@@ -61,6 +69,10 @@ class TopicAdmin(Calls):
         `assignments` names the brokers of each partition, the preferred leader first; then the two
         numbers are left out.
         """
+        require_topic(name)
+        require_whole("partitions", partitions, least=-1)
+        require_whole("replication_factor", replication_factor, least=-1, most=INT16_MAX)
+        require_configs(configs or {})
         topic = CreatableTopic(
             name=name,
             num_partitions=partitions,
@@ -104,6 +116,7 @@ class TopicAdmin(Calls):
 
     async def delete_topic(self, name: str) -> None:
         """Delete a topic with its records."""
+        require_topic(name)
 
         async def ask(connection: Connection) -> None:
             if connection.version(DeleteTopicsRequest) >= 6:
@@ -139,6 +152,10 @@ class TopicAdmin(Calls):
 
     async def describe_topics(self, names: Sequence[str]) -> list[TopicDescription]:
         """These topics, in the order asked for."""
+        if isinstance(names, str):
+            raise TypeError(f"the names of topics are a list, as [{names!r}]")
+        for name in names:
+            require_topic(name)
 
         async def ask() -> list[TopicDescription]:
             view = ClusterView().updated(await self._network.ask_metadata(names, may_create=False))
@@ -154,6 +171,8 @@ class TopicAdmin(Calls):
         self, name: str, total: int, *, validate_only: bool = False
     ) -> None:
         """Grow a topic to `total` partitions. Keyed records go elsewhere from then on."""
+        require_topic(name)
+        require_whole("total", total, least=-INT32_MAX)  # none below 1 is, as brokers say
         request = CreatePartitionsRequest(
             topics=[CreatePartitionsTopic(name=name, count=total, assignments=None)],
             timeout_ms=TIMEOUT_MS,
@@ -176,6 +195,8 @@ class TopicAdmin(Calls):
 
         Gives back the log starts there are then.
         """
+        for end in ends.values():
+            require_whole("an offset", end, least=-1, most=INT64_MAX)
 
         async def ask(
             connection: Connection, partitions: Sequence[TopicPartition]

@@ -9,6 +9,7 @@ from dataclasses import field
 from typing import Final
 
 from tidemark.client.codes import error_code
+from tidemark.client.limits import require_name
 from tidemark.protocol.errors import ConfigError, ErrorCode, RequestError
 from tidemark.protocol.messages.sasl_authenticate import (
     SaslAuthenticateRequest,
@@ -45,6 +46,9 @@ class Sasl:
         if self.mechanism not in MECHANISMS:
             known = ", ".join(MECHANISMS)
             raise ConfigError(f"no SASL mechanism {self.mechanism!r} here; there are {known}")
+        require_name("username", self.username, may_be_empty=True)
+        if not isinstance(self.password, str):
+            raise TypeError(f"password is a str, not of type {type(self.password).__name__}")
 
 
 def authenticate(sasl: Sasl) -> Generator[Ask, Message, None]:

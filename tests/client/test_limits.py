@@ -54,8 +54,8 @@ async def test_a_consumer_s_types(client: Client, settings: dict[str, Any], mess
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
-        ({"linger_ms": -1}, "linger_ms / 1000 is from 0"),
-        ({"linger_ms": math.inf}, "linger_ms / 1000 is from 0"),
+        ({"linger_ms": -1}, "linger_ms is from 0"),
+        ({"linger_ms": math.inf}, "linger_ms is from 0"),
         ({"delivery_timeout_seconds": math.nan}, "delivery_timeout_seconds is at least 0, not nan"),
         ({"request_bytes_max": 0}, "request_bytes_max is from 1"),
         ({"batch_bytes": -1}, "batch_bytes is from 0"),
@@ -117,7 +117,7 @@ async def test_a_name_that_cannot_be_is_not_asked_for_again(client: Client, topi
     async with client.producer() as producer:
         with pytest.raises(TypeError, match="a topic's name is a str, not b't'"):
             await producer.send(b"t", b"x")  # type: ignore[arg-type]  # the mistake
-        with pytest.raises(Exception, match="surrogates not allowed"):
+        with pytest.raises(ValueError, match="text that UTF-8 can say"):
             await producer.send("\ud800", b"x")
         await producer.send(topic, b"x")
     # It asks for the metadata anew, of all topics that it has been asked for.

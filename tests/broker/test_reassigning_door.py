@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.partitions.state_machines.clusters import on
-from tests.partitions.state_machines.test_cluster_wishes import cluster, move, set_state, wish
+from tests.partitions.state_machines.wishes import cluster, move, set_state, wish
 from tidemark.broker import steps
 from tidemark.broker.reassigning.door import Asked, Door, change_of
 from tidemark.partitions.state_machines.cluster import Applied, ClusterState

@@ -1,7 +1,7 @@
 """What the throttles that are set come to for one broker that sends."""
 
 from tests.partitions.state_machines.clusters import on
-from tests.partitions.state_machines.test_cluster_wishes import ORDERS, cluster, reassign
+from tests.partitions.state_machines.wishes import ORDERS, cluster, reassign
 from tidemark.broker.reassigning.throttles import throttles_of
 from tidemark.partitions.replication.throttles import Throttle
 from tidemark.partitions.state_machines.cluster import ClusterState

@@ -6,7 +6,7 @@ import pytest
 from trio.testing import MockClock
 
 from tests.partitions.storage.directories import files_with
-from tests.partitions.storage.test_recycled_file import DIRECTORY, fill, is_kept, trimmed
+from tests.partitions.storage.recycling import DIRECTORY, fill, is_kept, trimmed
 from tidemark.broker.replicas.disk import DiskWriter
 from tidemark.broker.replicas.removals import Removals
 from tidemark.partitions.storage.names import LOG_SUFFIX

@@ -5,7 +5,7 @@ from random import Random
 import pytest
 from hypothesis import given
 
-from tests.partitions.balancing.test_properties import ANY_SETTINGS, SEEDS, healthy_cluster
+from tests.partitions.balancing.any_cluster import ANY_SETTINGS, SEEDS, healthy_cluster
 from tidemark.partitions.balancing.board import NONE, Board
 from tidemark.partitions.balancing.settings import Settings
 from tidemark.partitions.balancing.snapshot import Snapshot

@@ -8,20 +8,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tidemark.partitions.raft.entries import Configuration, EpochStart
+from tests.partitions.raft.rows import ONE, at, row
+from tidemark.partitions.raft.entries import Configuration
 from tidemark.partitions.raft.epochs import LogShape
 from tidemark.protocol.types import NO_EPOCH, NO_OFFSET, ORIGIN, Epoch, NodeId, Offset, Position
 
-ONE = Configuration((NodeId(1),))
 TWO = Configuration((NodeId(1), NodeId(2)))
-
-
-def at(epoch: int, offset: int) -> Position:
-    return Position(Epoch(epoch), Offset(offset))
-
-
-def row(epoch: int, start: int, config: Configuration = ONE) -> EpochStart:
-    return EpochStart(Epoch(epoch), Offset(start), NodeId(1), config)
 
 
 def shape_of(*rows: tuple[int, int], end: int, start: int = 0) -> LogShape:

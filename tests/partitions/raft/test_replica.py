@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tests.partitions.raft.test_epochs import ONE, at, row
+from tests.partitions.raft.rows import ONE, at, row
 from tidemark.partitions.raft.entries import Configuration
 from tidemark.partitions.raft.epochs import LogShape
 from tidemark.partitions.raft.group import Group, Limits

@@ -11,7 +11,7 @@ from random import Random
 import pytest
 
 from tests.partitions.replication.cluster import KEY, Broker, Cluster, batch_of
-from tests.partitions.replication.test_reassigning import Moving
+from tests.partitions.replication.moving import Moving
 from tidemark.partitions.replication.group_replica import Appended
 from tidemark.partitions.replication.producer_state import EpochFrom, ProducerState
 from tidemark.partitions.state_machines.producers import Duplicate

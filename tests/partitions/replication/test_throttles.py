@@ -3,8 +3,8 @@
 import pytest
 
 from tests.partitions.replication.cluster import KEY, batch_of
-from tests.partitions.replication.test_reassigning import Moving
-from tests.partitions.replication.test_reassigning_many import Many
+from tests.partitions.replication.moving import Moving
+from tests.partitions.replication.moving_many import Many
 from tidemark.partitions.replication.reassigning import ReassignmentTiming, Stage
 from tidemark.partitions.replication.throttles import UNLIMITED, Copy, CopyLimits, Throttle
 from tidemark.partitions.storage.state_db import PartitionKey

@@ -4,8 +4,8 @@ from uuid import UUID
 
 from hypothesis import strategies as st
 
+from tests.partitions.state_machines.access.changes_of_users import CHANGES as USER_CHANGES
 from tests.partitions.state_machines.access.rules_of_kafka import ACLS
-from tests.partitions.state_machines.access.test_users import CHANGES as USER_CHANGES
 from tests.partitions.state_machines.clusters import on
 from tidemark.partitions.state_machines.client_quotas import QuotaChange, QuotaKey, entity_of
 from tidemark.partitions.state_machines.cluster_commands import (

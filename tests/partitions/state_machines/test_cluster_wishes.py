@@ -6,15 +6,13 @@ from uuid import UUID
 import pytest
 
 from tests.partitions.state_machines.clusters import create, on, refusal, with_brokers
+from tests.partitions.state_machines.wishes import ORDERS, cluster, move, reassign, set_state, wish
 from tidemark.partitions.state_machines.cluster import ClusterState
 from tidemark.partitions.state_machines.cluster_commands import (
     CreatePartitions,
     DeleteTopic,
     EndMoves,
     FinishReassignments,
-    MoveLeaders,
-    ReassignPartitions,
-    SetBrokerState,
     SetObservers,
     UnregisterBroker,
 )
@@ -30,31 +28,9 @@ from tidemark.partitions.state_machines.cluster_values import (
 from tidemark.protocol.errors import ErrorCode
 from tidemark.protocol.types import NodeId
 
-ORDERS = UUID(int=1)
-
-
-def cluster() -> ClusterState:
-    state = with_brokers(1, 2, 3, 4)
-    state.apply(create(state, "orders", assignments=(on(1, 2, 3), on(2, 3, 4))))
-    return state
-
 
 def topic(state: ClusterState) -> TopicMetadata:
     return state.topics["orders"]
-
-
-def move(target: int, *, partition: int = 0, deadline_ms: int = 9) -> LeaderMove:
-    return LeaderMove(
-        topic_id=ORDERS,
-        partition=partition,
-        target=NodeId(target),
-        deadline_ms=deadline_ms,
-        reason="asked for",
-    )
-
-
-def wish(state: ClusterState, *moves: LeaderMove) -> MoveLeaders:
-    return MoveLeaders(at_version=state.version, moves=moves)
 
 
 def end(state: ClusterState, ended: LeaderMove, failure: str | None = None) -> EndMoves:
@@ -68,21 +44,10 @@ def end(state: ClusterState, ended: LeaderMove, failure: str | None = None) -> E
     return EndMoves(at_version=state.version, outcomes=(outcome,))
 
 
-def reassign(
-    state: ClusterState, partition: int, replicas: Assignment | None
-) -> ReassignPartitions:
-    change = Reassignment(topic_id=ORDERS, partition=partition, replicas=replicas)
-    return ReassignPartitions(at_version=state.version, reassignments=(change,))
-
-
 def finish(state: ClusterState, partition: int, replicas: Assignment) -> FinishReassignments:
     at = topic(state).wanted_at.get(partition, -1)
     change = Reassignment(topic_id=ORDERS, partition=partition, replicas=replicas, at=at)
     return FinishReassignments(at_version=state.version, reassignments=(change,))
-
-
-def set_state(state: ClusterState, node: int, wanted: BrokerState) -> SetBrokerState:
-    return SetBrokerState(at_version=state.version, node_id=NodeId(node), state=wanted)
 
 
 # Leaders

@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.partitions.state_machines.test_producers import Partition, batch
+from tests.partitions.state_machines.producers import Partition, batch
 from tidemark.partitions.state_machines.producers import ProducerTable
 from tidemark.protocol.errors import ErrorCode, RequestError
 from tidemark.protocol.records.control import Marker

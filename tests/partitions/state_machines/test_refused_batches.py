@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.partitions.state_machines.test_producers import SEQUENCE_END, Partition, batch
+from tests.partitions.state_machines.producers import SEQUENCE_END, Partition, batch
 from tidemark.partitions.state_machines.refused_batches import (
     ON_THE_WAY_MS,
     PRODUCERS_MAX,

@@ -8,6 +8,7 @@ from random import Random
 import pytest
 
 from tests.partitions.storage.batches import batch
+from tests.partitions.storage.crashes import Crashes
 from tests.partitions.storage.every_crash import EveryWay, every_crash
 from tests.partitions.storage.journal.node import (
     ME,
@@ -56,27 +57,6 @@ def test_a_write_may_be_lost_or_torn_and_nothing_else() -> None:
     for content in found:  # some first bytes of the new one, and then the old one
         new = next((at for at in range(15) if content[at:11] == b"old old old"[at:]), 11)
         assert content[:new] == b"new new new new"[:new]
-
-
-class Crashes:
-    """Crashes a disk before each of its syncs, and looks at what is left."""
-
-    def __init__(self, files: MemoryFiles, check: Callable[[MemoryFiles], None]) -> None:
-        self.points = self.disks = 0
-        self._files, self._check = files, check
-        self._before_sync = files.before_sync
-        files.before_sync = self._crash  # type: ignore[method-assign]  # a crash before each sync
-
-    def now(self) -> None:
-        """The disks that a crash leaves at this moment."""
-        self.points += 1
-        for disk in every_crash(self._files):
-            self.disks += 1
-            self._check(disk)
-
-    def _crash(self, path: str, node: object) -> None:
-        self.now()
-        self._before_sync(path, node)  # type: ignore[arg-type]  # a node, handed through
 
 
 class OneLog:

@@ -13,6 +13,15 @@ import pytest
 
 from tests.partitions.storage.batches import batch
 from tests.partitions.storage.directories import files_with
+from tests.partitions.storage.recycling import (
+    DIRECTORY,
+    SETTINGS,
+    SIZE,
+    fill,
+    is_kept,
+    trimmed,
+    trimmed_again,
+)
 from tests.recycling import need_disk, need_leases, need_recycling, put_out_of_memory
 from tidemark.partitions.storage.files import File
 from tidemark.partitions.storage.log import Log
@@ -27,12 +36,6 @@ from tidemark.protocol.errors import CorruptBatch
 from tidemark.protocol.records.header import check_crc, iter_headers
 from tidemark.protocol.types import Offset
 from tidemark.testing.memory_files import MemoryFiles
-
-DIRECTORY = "/p-0"
-SIZE = 100
-"""Of a batch's record; five batches to a segment."""
-SETTINGS = LogSettings(segment_bytes=1000, recycled_batch_bytes=SIZE)
-
 
 _OPENED_MEANWHILE = """
 import fcntl, subprocess, sys, time
@@ -59,35 +62,12 @@ def files() -> MemoryFiles:
     return files_with(DIRECTORY)
 
 
-def fill(log: Log, segments: int) -> None:
-    """Append until there are so many."""
-    while log.segment_count < segments:
-        log.append(batch(log.end_offset, size=SIZE))
-
-
-def trimmed(files: MemoryFiles, settings: LogSettings = SETTINGS) -> tuple[Log, Removal]:
-    """A log of three segments, synced, whose first one is to be removed."""
-    log = Log.open(files, DIRECTORY, settings)
-    return log, trimmed_again(files, log)
-
-
 def trimmed_os(folder: Path) -> tuple[Log, Removal]:
-    """The same, on the system's files."""
+    """As `trimmed`, on the system's files."""
     log = Log.open(OsFiles(), str(folder), SETTINGS)
     fill(log, 3)
     log.sync()
     return log, log.delete_before(Offset(7))
-
-
-def trimmed_again(files: MemoryFiles, log: Log) -> Removal:
-    fill(log, 3)
-    log.sync()
-    second = sorted(name for name in files.sizes(DIRECTORY) if name.endswith(LOG_SUFFIX))[1]
-    return log.delete_before(Offset(int(second.removesuffix(LOG_SUFFIX))))
-
-
-def is_kept(files: MemoryFiles) -> bool:
-    return RECYCLED_NAME in files.sizes(DIRECTORY)
 
 
 def last_file_bytes(files: MemoryFiles) -> int:

@@ -1,16 +1,14 @@
 """A segment is closed to writing when what comes is too much later than what it begins with."""
 
-from collections.abc import Callable, Sequence
-
 import pytest
 
+from tests.partitions.storage.appending import WAYS, Append, append_run
 from tests.partitions.storage.batches import batch
 from tests.partitions.storage.directories import files_with
 from tidemark.partitions.storage import retention
 from tidemark.partitions.storage.log import Log
 from tidemark.partitions.storage.settings import LogSettings
-from tidemark.protocol.records.header import iter_headers, read_header
-from tidemark.protocol.types import Epoch, Offset
+from tidemark.protocol.types import Offset
 from tidemark.testing.memory_files import MemoryFiles
 
 DIRECTORY = "/p-0"
@@ -45,32 +43,6 @@ def bases(log: Log) -> list[int]:
 
 
 # How batches come
-
-
-def made(log: Log, timestamps_ms: Sequence[int]) -> bytes:
-    """Batches of one record each, placed at the log's end."""
-    return b"".join(
-        batch(log.end_offset + at, size=20, timestamps_ms=[timestamp_ms])
-        for at, timestamp_ms in enumerate(timestamps_ms)
-    )
-
-
-def append_together(log: Log, timestamps_ms: Sequence[int]) -> None:
-    log.append(made(log, timestamps_ms))
-
-
-def append_placed(log: Log, timestamps_ms: Sequence[int]) -> None:
-    data = made(log, timestamps_ms)
-    log.append_placed(data, [header for _, header in iter_headers(data)])
-
-
-def append_run(log: Log, timestamps_ms: Sequence[int]) -> None:
-    run = [bytearray(batch(0, size=20, timestamps_ms=[ms])) for ms in timestamps_ms]
-    log.append_run(run, [read_header(data) for data in run], Epoch(1))
-
-
-WAYS = [append_together, append_placed, append_run]
-Append = Callable[[Log, Sequence[int]], None]
 
 
 @pytest.mark.parametrize("way", WAYS)

@@ -6,9 +6,9 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
+from tests.partitions.storage.appending import WAYS, Append
 from tests.partitions.storage.batches import batch
 from tests.partitions.storage.directories import files_with
-from tests.partitions.storage.test_rolling import WAYS, Append
 from tidemark.partitions.storage.log import Log
 from tidemark.partitions.storage.settings import LogSettings
 from tidemark.protocol.types import Offset

@@ -4,14 +4,7 @@ import json
 
 import pytest
 
-from tests.partitions.state_machines.access.test_table import (
-    ALLOW,
-    DENY,
-    PREFIXED,
-    READ,
-    WRITE,
-    acl,
-)
+from tests.partitions.state_machines.access.tables import ALLOW, DENY, PREFIXED, READ, WRITE, acl
 from tidemark.partitions.state_machines.access import table as tables
 from tidemark.partitions.state_machines.access.acls import Acl
 from tidemark.partitions.state_machines.cluster import ClusterState, VersionConflict

@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.partitions.state_machines.access.test_table import (
+from tests.partitions.state_machines.access.tables import (
     ADA,
     ALLOW,
     DENY,

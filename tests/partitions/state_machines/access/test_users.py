@@ -6,6 +6,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.partitions.state_machines.access.changes_of_users import (
+    CHANGES,
+    SHA_256,
+    SHA_512,
+    change,
+    credential,
+)
 from tidemark.partitions.state_machines.access import users
 from tidemark.partitions.state_machines.access.users import (
     Credential,
@@ -22,21 +29,7 @@ from tidemark.partitions.state_machines.cluster_commands import (
 )
 from tidemark.protocol.errors import ErrorCode, RequestError, StorageError
 
-SHA_256, SHA_512 = Mechanism
 SECRET = b"\1" * 32
-NAMES = ("ada", "bob", "\N{SNOWMAN}")
-
-
-def credential(salt: bytes = b"salt", iterations: int = 4096) -> Credential:
-    return Credential(
-        iterations=iterations, salt=salt, stored_key=b"\0\xff" * 16, server_key=b"\2" * 32
-    )
-
-
-def change(
-    name: str, mechanism: Mechanism = SHA_256, given: Credential | None = None
-) -> UserChange:
-    return UserChange(name=name, mechanism=mechanism, credential=given)
 
 
 def added(name: str, mechanism: Mechanism = SHA_256, iterations: int = 4096) -> UserChange:
@@ -196,14 +189,6 @@ def test_a_snapshot_of_a_version_with_users_that_has_none_is_refused() -> None:
     del body["users"]
     with pytest.raises(StorageError):
         ClusterState.decode(json.dumps(body).encode())
-
-
-_credentials = st.builds(
-    credential, salt=st.binary(min_size=1, max_size=20), iterations=st.integers(4096, 16384)
-)
-CHANGES = st.builds(
-    change, st.sampled_from(NAMES), st.sampled_from(Mechanism), st.none() | _credentials
-)
 
 
 @given(st.lists(st.lists(CHANGES, min_size=1, max_size=4), max_size=12))

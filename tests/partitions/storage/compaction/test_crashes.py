@@ -23,7 +23,7 @@ from tests.partitions.storage.compaction.keyed import (
     seal,
     values,
 )
-from tests.partitions.storage.test_every_crash import Crashes
+from tests.partitions.storage.crashes import Crashes
 from tidemark.partitions.storage.compaction.compacting import CompactionRun
 from tidemark.partitions.storage.compaction.log_swap import LogSwap
 from tidemark.partitions.storage.compaction.settings import CompactionLimits

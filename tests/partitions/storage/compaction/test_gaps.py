@@ -16,8 +16,8 @@ from tests.partitions.storage.compaction.keyed import (
     seal,
     values,
 )
+from tests.partitions.storage.crashes import Crashes
 from tests.partitions.storage.searches import find_timestamp
-from tests.partitions.storage.test_every_crash import Crashes
 from tidemark.partitions.raft.entries import Configuration, EpochStart, Run
 from tidemark.partitions.raft.messages import AppendRequest
 from tidemark.partitions.replication.checking import bytes_of, checked

@@ -6,6 +6,7 @@ from uuid import UUID
 
 import pytest
 
+from tests.partitions.storage.journal.interrupted import Interrupted, InterruptedFiles
 from tests.partitions.storage.journal.node import (
     DATA,
     ME,
@@ -25,41 +26,12 @@ from tidemark.partitions.storage.journal.blocks import PAGE_BYTES
 from tidemark.partitions.storage.journal.records import JournalRecord
 from tidemark.partitions.storage.journal.redo import redo
 from tidemark.partitions.storage.refusals import SyncFailed
-from tidemark.partitions.storage.state_db import (
-    Condition,
-    PartitionKey,
-    StateDb,
-)
+from tidemark.partitions.storage.state_db import Condition, PartitionKey, StateDb
 from tidemark.protocol.errors import StorageError
 from tidemark.protocol.types import Epoch, Offset
 from tidemark.testing.memory_files import MemoryFiles
 
 # Redo that is interrupted
-
-
-class Interrupted(Exception):
-    pass
-
-
-class InterruptedFiles(MemoryFiles):
-    """A disk whose machine loses power before its n-th sync."""
-
-    def __init__(self, disk: MemoryFiles, syncs: int) -> None:
-        super().__init__()
-        self._root = disk._root
-        self.syncs_left = syncs
-
-    def sync_directory(self, path: str) -> None:
-        self.count_down()
-        super().sync_directory(path)
-
-    def before_sync(self, path: str, node: object) -> None:
-        self.count_down()
-
-    def count_down(self) -> None:
-        if self.syncs_left == 0:
-            raise Interrupted
-        self.syncs_left -= 1
 
 
 def is_interrupted(files: InterruptedFiles, state: StateDb) -> bool:

@@ -2,6 +2,7 @@
 
 from random import Random
 
+from tests.partitions.storage.journal.interrupted import Interrupted, InterruptedFiles
 from tests.partitions.storage.journal.node import new_node
 from tests.partitions.storage.journal.records import (
     FILE_PAGES,
@@ -12,7 +13,6 @@ from tests.partitions.storage.journal.records import (
     opened,
     read,
 )
-from tests.partitions.storage.journal.test_redo_damage import Interrupted, InterruptedFiles
 from tidemark.partitions.storage.journal.blocks import FIRST_LSN, PAGE_BYTES, Lsn, encode
 from tidemark.partitions.storage.journal.names import journal_name
 from tidemark.testing.memory_files import MemoryFiles

@@ -4,7 +4,7 @@ import pytest
 import trio
 
 from tests.client.helpers import numbered, read_values
-from tests.testing.test_brokers_leave import scraped
+from tests.testing.scraping import scraped
 from tidemark.client import ErrorCode, RequestError, open_client
 from tidemark.client.options import ProducerOptions
 from tidemark.client.request_limits import NAME

@@ -1,11 +1,11 @@
 """Brokers that are drained, stopped, started, and let go, in real clusters."""
 
-import urllib.request
 from shutil import rmtree
 
 import pytest
 import trio
 
+from tests.testing.scraping import scraped
 from tidemark.client import BrokerStatus, Client, ErrorCode, RequestError, open_client
 from tidemark.testing import Cluster, open_cluster
 
@@ -29,21 +29,6 @@ async def wait_leaders(client: Client, *, spread: int, over: int) -> dict[int, B
             if len(led) == over and led[-1] - led[0] <= spread:
                 return found
             await trio.sleep(0.1)
-
-
-async def scraped(cluster: Cluster) -> str:
-    """All brokers' metrics."""
-
-    def read(address: str) -> str:
-        with urllib.request.urlopen(f"http://{address}/metrics") as page:
-            text: str = page.read().decode()
-            return text
-
-    pages = [
-        await trio.to_thread.run_sync(read, str(broker.http_address))
-        for broker in cluster.brokers.values()
-    ]
-    return "".join(pages)
 
 
 async def wait_shown(cluster: Cluster, *lines: str) -> None:

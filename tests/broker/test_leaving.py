@@ -7,7 +7,7 @@ import pytest
 import trio
 from trio.testing import MockClock
 
-from tests.broker.test_neighbours import broker
+from tests.broker.neighbours import broker
 from tidemark.broker.metadata.introduction import registration
 from tidemark.broker.metadata.leaving import LOOK_SECONDS, tell_when_left
 from tidemark.partitions.state_machines.cluster import ClusterState

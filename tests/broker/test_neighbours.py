@@ -10,6 +10,7 @@ from uuid import UUID
 import pytest
 import trio
 
+from tests.broker.neighbours import broker
 from tests.broker.nodes import NoNetwork
 from tidemark.broker.background import open_background
 from tidemark.broker.config import BrokerSettings
@@ -27,24 +28,13 @@ from tidemark.broker.replicas.services import open_services
 from tidemark.partitions.state_machines.cluster import ClusterState
 from tidemark.partitions.state_machines.cluster_commands import Command, UnregisterBroker
 from tidemark.partitions.state_machines.cluster_machine import Outcome
-from tidemark.partitions.state_machines.cluster_values import BrokerAddress, BrokerMetadata
+from tidemark.partitions.state_machines.cluster_values import BrokerMetadata
 from tidemark.partitions.storage.os_files import OsFiles
 from tidemark.protocol.errors import StorageError
 from tidemark.protocol.messages.peer.join import JoinResponse, PeerBroker
 from tidemark.protocol.types import ORIGIN, NodeId
 
 ME, OTHER = NodeId(1), NodeId(3)
-
-
-def broker(node: NodeId, *, directory: int, incarnation: int = 1) -> BrokerMetadata:
-    return BrokerMetadata(
-        node_id=node,
-        directory_id=UUID(int=directory),
-        incarnation=incarnation,
-        listeners={"PLAINTEXT": BrokerAddress(f"b{directory}", 9092)},
-        peer=BrokerAddress(f"b{directory}", 9093),
-        rack=None,
-    )
 
 
 OWN = broker(ME, directory=1, incarnation=2)

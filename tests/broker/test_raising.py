@@ -8,15 +8,10 @@ from random import Random
 import trio
 from trio.testing import MockClock
 
-from tests.broker.test_reassigning_door import OneState
+from tests.broker.one_state import OneState
 from tests.partitions.state_machines.clusters import create, on, with_brokers
 from tidemark.broker.reassigning.door import Asked, Door
-from tidemark.broker.reassigning.raising import (
-    LOOK_SECONDS,
-    SETTLE_SECONDS,
-    keep_raised,
-    to_raise,
-)
+from tidemark.broker.reassigning.raising import LOOK_SECONDS, SETTLE_SECONDS, keep_raised, to_raise
 from tidemark.partitions.state_machines.cluster import ClusterState
 from tidemark.partitions.state_machines.cluster_commands import (
     ReassignPartitions,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from tests.broker.one_state import OneState
 from tests.partitions.state_machines.clusters import on
 from tests.partitions.state_machines.wishes import cluster, move, set_state, wish
 from tidemark.broker import steps
@@ -16,17 +17,6 @@ from tidemark.partitions.state_machines.cluster_values import (
 )
 from tidemark.protocol.errors import ErrorCode, RequestError
 from tidemark.protocol.types import NodeId
-
-
-class OneState:
-    """The metadata, which change at once."""
-
-    def __init__(self, state: ClusterState) -> None:
-        self.state = state
-
-    async def propose(self, decide: object) -> Applied:
-        assert callable(decide)
-        return self.state.apply(decide(self.state))
 
 
 def _orders(state: ClusterState) -> TopicMetadata:

@@ -11,9 +11,9 @@ import trio
 
 from tests.broker.clusters import open_brokers, wait_until
 from tests.broker.handlers.asking import ask
+from tests.broker.handlers.coordinators import asked_of
 from tests.broker.handlers.group_clients import AT_ONCE, GROUP, create_topic, find
 from tests.broker.handlers.producing import batch, produce, request
-from tests.broker.handlers.test_verifying import asked_of
 from tests.broker.nodes import open_node
 from tidemark.broker import stopping
 from tidemark.broker.handlers import txn_offset_commit

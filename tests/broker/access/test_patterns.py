@@ -5,13 +5,9 @@ from uuid import UUID
 
 from tests.broker.access.asked import build
 from tests.broker.access.conftest import Guarded, allowed
-from tests.broker.access.test_what_is_shown import DESCRIBE, GROUP, TOPIC
+from tests.broker.access.words import DESCRIBE, GROUP, TOPIC
 from tidemark.protocol.acls import Operation
-from tidemark.protocol.consumer_protocol import (
-    Subscription,
-    decode_assignment,
-    encode_subscription,
-)
+from tidemark.protocol.consumer_protocol import Subscription, decode_assignment, encode_subscription
 from tidemark.protocol.messages.consumer_group_heartbeat import ConsumerGroupHeartbeatRequest
 from tidemark.protocol.messages.join_group import JoinGroupRequest
 from tidemark.protocol.messages.sync_group import SyncGroupRequest

@@ -4,6 +4,7 @@ import pytest
 
 from tests.broker.access.asked import build
 from tests.broker.access.conftest import Guarded, allowed
+from tests.broker.access.words import DESCRIBE, GROUP, TOPIC
 from tidemark.broker.metadata.topic import NewTopic
 from tidemark.protocol.acls import CLUSTER_NAME, Operation, ResourceType
 from tidemark.protocol.errors import ErrorCode
@@ -22,7 +23,6 @@ from tidemark.protocol.messages.offset_commit import OffsetCommitRequest
 from tidemark.protocol.messages.offset_fetch import OffsetFetchRequest
 from tidemark.protocol.schema import ZERO_UUID
 
-DESCRIBE, TOPIC, GROUP = Operation.DESCRIBE, ResourceType.TOPIC, ResourceType.GROUP
 REFUSED = ErrorCode.TOPIC_AUTHORIZATION_FAILED
 
 

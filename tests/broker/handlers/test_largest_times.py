@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
+from tests.broker.handlers.looking_up import offset
 from tests.broker.handlers.producing import new_topic, now_ms, produce, request, stored
-from tests.broker.handlers.test_lookups import offset
 from tests.broker.nodes import open_node
 from tidemark.broker.handlers import list_offsets
 from tidemark.broker.replicas.admission import admit

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.broker.handlers.asking import ask
+from tests.broker.handlers.looking_up import offset
 from tests.broker.handlers.producing import batch, new_topic, now_ms, produce, request
 from tests.broker.nodes import context, open_node
 from tidemark.broker.handlers import (
@@ -35,7 +36,6 @@ from tidemark.protocol.messages.init_producer_id import (
 )
 from tidemark.protocol.messages.list_offsets import (
     ListOffsetsPartition,
-    ListOffsetsPartitionResponse,
     ListOffsetsRequest,
     ListOffsetsTopic,
 )
@@ -50,33 +50,6 @@ from tidemark.protocol.records.header import build_batch, read_header
 from tidemark.protocol.records.records import Record, encode_batch, encode_section
 from tidemark.protocol.registry import APIS
 from tidemark.protocol.types import Offset
-
-
-async def offset(
-    node: Node,
-    timestamp: int,
-    version: int = 9,
-    *,
-    topic: str = "t",
-    epoch: int = -1,
-    isolation: int = 0,
-) -> ListOffsetsPartitionResponse:
-    asked = ListOffsetsRequest(
-        replica_id=-1,
-        isolation_level=isolation,
-        topics=[
-            ListOffsetsTopic(
-                name=topic,
-                partitions=[
-                    ListOffsetsPartition(
-                        partition_index=0, timestamp=timestamp, current_leader_epoch=epoch
-                    )
-                ],
-            )
-        ],
-    )
-    answer = await ask(list_offsets.handle, node, asked, version)
-    return answer.topics[0].partitions[0]
 
 
 async def fill(node: Node, *times_ms: list[int], compression: Compression) -> None:

@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 import trio
 
+from tests.broker.handlers.produce_bursts import Connect, Given, appends, idempotent, responses
 from tests.broker.handlers.produce_connection import VERSION, connect, values
 from tests.broker.handlers.producing import batch
-from tests.broker.handlers.test_produce_runs import Connect, Given, appends, idempotent, responses
 from tests.broker.held_disk import HeldDisk
 from tests.broker.nodes import open_node
 from tidemark.broker.handlers.produce_work import RUN_BYTES_MAX

@@ -2,72 +2,34 @@
 
 import errno
 import os
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 import trio
 
-from tests.broker.handlers.produce_connection import VERSION, Connection, connect, values
+from tests.broker.handlers.produce_bursts import Connect, Given, appends, idempotent, responses
+from tests.broker.handlers.produce_connection import VERSION, connect, values
 from tests.broker.handlers.producing import batch, new_topic, now_ms, request
 from tests.broker.held_disk import HeldDisk
 from tests.broker.nodes import open_node
 from tidemark.broker.handlers.produce_work import RUN_BYTES_MAX
 from tidemark.broker.metadata.topic import NewTopic
 from tidemark.broker.network.calls import Call
-from tidemark.broker.network.send_queue import Part
-from tidemark.broker.node import Node
 from tidemark.broker.replicas.replica_commits import CommittingReplica
 from tidemark.partitions.replication.opening import JOURNALED_BYTES_MAX
-from tidemark.partitions.storage.log import Log
 from tidemark.partitions.storage.os_files import OsFile
 from tidemark.protocol.errors import ErrorCode
-from tidemark.protocol.frames import decode_response
-from tidemark.protocol.messages.produce import PartitionProduceResponse, ProduceResponse
-from tidemark.protocol.records.header import BatchHeader
+from tidemark.protocol.messages.produce import PartitionProduceResponse
 from tidemark.protocol.records.records import Record, encode_batch
-from tidemark.protocol.registry import APIS
-from tidemark.protocol.types import BytesLike, Epoch, Offset
+from tidemark.protocol.types import BytesLike, Offset
 
-__all__ = ["connect"]
-
-Connect = Callable[[Node], Connection]
-Given = Sequence[tuple[int, Call | list[Part] | None]]
-
-
-@pytest.fixture
-def appends(monkeypatch: pytest.MonkeyPatch) -> list[int]:
-    """How many batches each append had."""
-    seen: list[int] = []
-    append = Log.append_run
-
-    def counted(
-        log: Log, batches: Sequence[memoryview], headers: Sequence[BatchHeader], epoch: Epoch
-    ) -> Offset:
-        seen.append(len(batches))
-        return append(log, batches, headers, epoch)
-
-    monkeypatch.setattr(Log, "append_run", counted)
-    return seen
+__all__ = ["appends", "connect"]
 
 
 def sizes(given: Given) -> list[int]:
     return [count for count, _ in given]
-
-
-def responses(given: Given, version: int = VERSION) -> Iterator[tuple[int, ProduceResponse]]:
-    """All answers in their order, each with the number of the request that it answers."""
-    for _, answer in given:
-        parts = answer.parts if isinstance(answer, Call) else answer
-        assert parts is not None
-        stream = b"".join(part for part in parts if isinstance(part, bytes))
-        while stream:
-            end = 4 + int.from_bytes(stream[:4], "big")
-            number, response = decode_response(APIS[0], version, stream[4:end])
-            assert isinstance(response, ProduceResponse)
-            yield number, response
-            stream = stream[end:]
 
 
 def numbered(given: Given, version: int = VERSION) -> list[tuple[int, PartitionProduceResponse]]:
@@ -88,11 +50,6 @@ def answers(given: Given) -> list[tuple[int, int]]:
 
 def batch_of(timestamp_ms: int) -> bytes:
     return encode_batch([Record(timestamp_ms=timestamp_ms, key=None, value=b"value")])
-
-
-def idempotent(sequence: int, *, value: bytes | None = None, producer_id: int = 7) -> bytes:
-    value = b"%d" % sequence if value is None else value
-    return batch(value, producer_id=producer_id, producer_epoch=0, base_sequence=sequence)
 
 
 @pytest.mark.parametrize("acks", [1, -1])

@@ -12,9 +12,9 @@ from trio.testing import wait_all_tasks_blocked
 from tests.broker.handlers.asking import wait
 from tests.broker.handlers.fetching import Want, asking, begin_fetch, fetch
 from tests.broker.handlers.fetching import read as bytes_of
+from tests.broker.handlers.looking_up import offset
 from tests.broker.handlers.marking import end, write
 from tests.broker.handlers.producing import batch, new_topic, produce, request
-from tests.broker.handlers.test_lookups import offset
 from tests.broker.handlers.turns import counting_turns
 from tests.broker.held_disk import HeldDisk
 from tests.broker.nodes import open_node

@@ -7,7 +7,7 @@ import pytest
 import trio
 
 from tests.broker.network.serving import HOLD_BACK_SECONDS, SETTINGS, open_serving, request, settle
-from tests.broker.quotas.test_quotas import Cluster, meter, quotas_of
+from tests.broker.quotas.metering import Cluster, meter, quotas_of
 from tidemark.protocol.frames import ApiCodec
 
 

@@ -11,8 +11,9 @@ from trio.testing import MockClock
 
 from tests.broker.handlers.asking import ask
 from tests.broker.jumping import jumping
+from tests.broker.network.logging_in import USERS, session
 from tests.broker.nodes import open_node
-from tidemark.broker.config import Address, User
+from tidemark.broker.config import User
 from tidemark.broker.handlers import sasl_authenticate, sasl_handshake
 from tidemark.broker.metrics import BadInput
 from tidemark.broker.network.requests import RequestContext, Session
@@ -23,9 +24,6 @@ from tidemark.protocol.errors import ErrorCode, RequestError
 from tidemark.protocol.messages.sasl_authenticate import SaslAuthenticateRequest
 from tidemark.protocol.messages.sasl_handshake import SaslHandshakeRequest
 
-ADA = User("ada", "pässword")
-BOB = User("bob", "b")
-USERS = (ADA, BOB)
 SCRAM = ["SCRAM-SHA-256", "SCRAM-SHA-512"]
 
 
@@ -129,15 +127,6 @@ def test_no_bytes_prove_anything(mechanism: str, messages: list[bytes]) -> None:
 @pytest.mark.parametrize("tampered", ["n,,n=ada,r=", "y,,n=ada,r=x", "p=tls-unique,,n=ada,r=x"])
 def test_scram_takes_no_odd_first_message_for_a_proof(tampered: str) -> None:
     is_over(Credentials(USERS, UserTable()).begin("SCRAM-SHA-256"), tampered.encode())
-
-
-def session(*, requires_sasl: bool = True) -> Session:
-    return Session(
-        connection_id=1,
-        client_host="127.0.0.1",
-        listener=Address("127.0.0.1", 9092),
-        requires_sasl=requires_sasl,
-    )
 
 
 async def handshake(

@@ -12,8 +12,8 @@ import pytest
 import trio
 import trio.testing
 
-from tests.broker.network.test_sasl import USERS, session
-from tests.broker.network.test_tls import SECONDS_MAX, metric, until
+from tests.broker.network.logging_in import USERS, session
+from tests.broker.network.tls import SECONDS_MAX, metric, until
 from tests.broker.nodes import open_node
 from tests.system.attacks import Peer
 from tidemark.broker.handlers import sasl_authenticate

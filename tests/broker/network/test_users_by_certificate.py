@@ -10,8 +10,8 @@ from typing import Final
 
 import pytest
 
-from tests.broker.network.test_tls import CA as CA_OF_BROKERS
-from tests.broker.network.test_tls import SECONDS_MAX, answers, metric, request, serving, until
+from tests.broker.network.tls import CA as CA_OF_BROKERS
+from tests.broker.network.tls import SECONDS_MAX, answers, metric, request, serving, until
 from tests.broker.network.user_certificates import CA, NAMES, file_of
 from tests.client.security.tls_proxy import CERTIFICATES
 from tidemark.broker.metrics import BadInput

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from contextlib import suppress
-from uuid import UUID
 
 import pytest
 import trio
 import trio.testing
 
+from tests.broker.peers.answering import JOIN, Answering
 from tests.broker.peers.brokers import (
     Broker,
     ask_to_join,
@@ -21,60 +21,18 @@ from tests.broker.peers.brokers import (
 from tests.broker.peers.values import append
 from tidemark.broker.config import Address
 from tidemark.broker.metrics.peer_counts import PeerEnd
-from tidemark.broker.peers.calls import CALLS_MAX, PeerHandler
+from tidemark.broker.peers.calls import CALLS_MAX
 from tidemark.protocol.errors import ErrorCode, ProtocolError, RequestError
 from tidemark.protocol.messages.peer.forward import ForwardRequest, ForwardResponse
-from tidemark.protocol.messages.peer.join import JoinRequest, JoinResponse
 from tidemark.protocol.messages.peer.versions import LAST_VERSION
 from tidemark.protocol.peer_frames import encode_peer_request
-from tidemark.protocol.schema import Message
 from tidemark.protocol.types import NodeId
 
 pytestmark = pytest.mark.usefixtures("wire")
 
-JOIN = JoinRequest(
-    cluster_id=None,
-    node_id=9,
-    directory_id=UUID(int=9),
-    incarnation=1,
-    rack=None,
-    endpoints=(),
-)
-
 
 def forward(body: bytes) -> ForwardRequest:
     return ForwardRequest(api_key=3, api_version=9, body=body)
-
-
-class Answering:
-    """Handlers that a test scripts by the body of what is forwarded."""
-
-    def __init__(self) -> None:
-        self.asked: list[tuple[NodeId | None, Message]] = []
-        self.arrived = trio.Event()
-        self.go_on = trio.Event()
-        self.handlers: dict[type[Message], PeerHandler] = {
-            ForwardRequest: self.forwarded,
-            JoinRequest: self.joins,
-        }
-
-    async def forwarded(self, caller: NodeId | None, request: ForwardRequest) -> ForwardResponse:
-        self.asked.append((caller, request))
-        self.arrived.set()
-        match request.body:
-            case b"wait":
-                await self.go_on.wait()
-            case b"refuse":
-                raise RequestError(ErrorCode.NOT_CONTROLLER, "not here")
-            case b"break":
-                raise ValueError("a bug")
-            case b"large":
-                return ForwardResponse(body=bytes(40_000_000))
-        return ForwardResponse(body=request.body[::-1], metadata_version=5)
-
-    async def joins(self, caller: NodeId | None, request: JoinRequest) -> JoinResponse:
-        self.asked.append((caller, request))
-        return JoinResponse(cluster_id="cluster", node_id=2, voters=(1, 2))
 
 
 @pytest.fixture

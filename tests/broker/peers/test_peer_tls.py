@@ -22,6 +22,7 @@ import pytest
 import trio
 
 from tests.broker.clusters import wait_until
+from tests.broker.peers.answering import JOIN, Answering
 from tests.broker.peers.brokers import (
     PLAIN,
     TLS,
@@ -34,7 +35,6 @@ from tests.broker.peers.brokers import (
     raw,
     read_to_end,
 )
-from tests.broker.peers.test_calls import JOIN, Answering
 from tests.broker.peers.values import append, heartbeat, records_of
 from tests.client.security.tls_proxy import CERTIFICATES
 from tidemark.broker.config import BrokerSettings

@@ -6,7 +6,7 @@ import pytest
 from confluent_kafka import Producer
 
 from tests.cli.conftest import Command
-from tests.cli.test_health import ONE, TWO, facts, partition
+from tests.cli.health import ONE, TWO, facts, partition
 from tidemark.cli.health import ClusterFacts
 from tidemark.client import Client
 

@@ -2,11 +2,11 @@
 
 from collections.abc import Sequence
 from random import Random
-from typing import Any
 
 import pytest
 import trio
 
+from tests.client.groups import QUICK, take, wait_assigned
 from tests.client.helpers import numbered, until, write
 from tidemark.client import (
     Client,
@@ -25,23 +25,6 @@ from tidemark.client.network import open_network
 from tidemark.client.pool import open_pool
 from tidemark.protocol.types import Offset
 from tidemark.testing import BlockingCluster
-
-QUICK: dict[str, Any] = {  # Any: keyword arguments of several types
-    "heartbeat_seconds": 0.05,
-    "session_timeout_seconds": 6.0,
-}
-
-
-async def wait_assigned(consumer: Consumer, count: int) -> None:
-    async def look() -> bool:
-        return len(consumer.assignment) == count
-
-    await until(look)
-
-
-async def take(consumer: Consumer, count: int) -> list[ConsumerRecord]:
-    with trio.fail_after(10):
-        return [await anext(consumer) for _ in range(count)]
 
 
 async def read_until(consumer: Consumer, value: bytes) -> None:

@@ -5,8 +5,8 @@ from collections.abc import Awaitable, Callable
 import pytest
 import trio
 
+from tests.client.groups import QUICK, wait_assigned
 from tests.client.helpers import numbered, write
-from tests.client.test_group import QUICK, wait_assigned
 from tidemark.client import Client, ErrorCode, RequestError, TopicPartition, blocking
 from tidemark.protocol.errors import MalformedMessage
 from tidemark.testing import BlockingCluster

@@ -7,8 +7,8 @@ from typing import Any, Final
 import pytest
 import trio
 
+from tests.client.groups import wait_assigned
 from tests.client.helpers import numbered, write
-from tests.client.test_group import wait_assigned
 from tidemark.client import Client, Consumer, TopicPartition, open_client
 from tidemark.protocol.types import Offset
 from tidemark.testing import Cluster, open_cluster

@@ -4,8 +4,8 @@ from functools import partial
 
 import trio
 
+from tests.client.groups import QUICK, wait_assigned
 from tests.client.helpers import numbered, until, write
-from tests.client.test_group import QUICK, wait_assigned
 from tidemark.client import Client, Consumer, RequestError, TopicPartition
 
 

@@ -6,8 +6,8 @@ from random import Random
 import pytest
 import trio
 
+from tests.client.groups import QUICK, take, wait_assigned
 from tests.client.helpers import numbered, until, write
-from tests.client.test_group import QUICK, take, wait_assigned
 from tidemark.client import (
     Client,
     ClientSettings,

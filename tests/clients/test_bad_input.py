@@ -15,8 +15,8 @@ from kafka.admin import ConfigResource, ConfigResourceType, MemberToRemove
 from kafka.errors import CommitFailedError, InvalidRecordError
 from kafka.structs import OffsetAndMetadata, TopicPartition
 
-from tests.clients.test_consumer_protocol import wait_for
-from tests.clients.test_kafka_python import admin, consumer, create, producer
+from tests.clients.consumer_protocol import wait_for
+from tests.clients.kafka_python import admin, consumer, create, producer
 
 # A member that is put out is not to notice it before it commits.
 SELDOM_MS = 20_000

@@ -7,9 +7,9 @@ from kafka.admin import MemberToRemove, OffsetSpec
 from kafka.errors import GroupSubscribedToTopicError, NoError, UnknownMemberIdError
 from kafka.structs import TopicPartition
 
+from tests.clients.consumer_protocol import PARTITIONS, Reader, share, wait_for
+from tests.clients.kafka_python import admin
 from tests.clients.librdkafka import create, produce
-from tests.clients.test_consumer_protocol import PARTITIONS, Reader, share, wait_for
-from tests.clients.test_kafka_python import admin
 
 COOPERATIVE = {
     "group.protocol": "classic",

@@ -20,8 +20,8 @@ from confluent_kafka import (
 from confluent_kafka.admin import AdminClient
 from kafka import KafkaConsumer
 
+from tests.clients.consumer_protocol import PARTITIONS, Reader, share, wait_for
 from tests.clients.librdkafka import create
-from tests.clients.test_consumer_protocol import PARTITIONS, Reader, share, wait_for
 from tidemark.protocol.errors import ErrorCode
 
 _COMMIT_EVERY = 20

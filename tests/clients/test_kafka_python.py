@@ -3,13 +3,12 @@
 import gc
 import time
 from collections.abc import Iterator, Sequence
-from contextlib import closing, contextmanager
 from itertools import islice
 from typing import Any
 from urllib.request import urlopen
 
 import pytest
-from kafka import KafkaAdminClient, KafkaConsumer, KafkaProducer, TopicPartition
+from kafka import TopicPartition
 from kafka.admin import ConfigResource, ConfigResourceType, NewPartitions, NewTopic
 from kafka.errors import (
     InvalidReplicationAssignmentError,
@@ -21,6 +20,7 @@ from kafka.errors import (
 from kafka.structs import OffsetAndMetadata
 
 from tests.clients import failover, group_failover, moving
+from tests.clients.kafka_python import admin, consumer, create, producer
 from tests.clients.quotas import VALUES, limited, takes_time
 from tests.clients.samples import CODECS, COMPRESSIBLE, SAMPLES, TIMESTAMP_MS
 from tidemark.testing.process import BrokerProcess
@@ -39,43 +39,6 @@ def abandoned_sockets() -> Iterator[None]:
     """Those that it was connecting with when a broker died go here, where that is no error."""
     yield
     gc.collect()
-
-
-@contextmanager
-def admin(bootstrap: str) -> Iterator[Any]:
-    with closing(KafkaAdminClient(bootstrap_servers=bootstrap)) as client:
-        yield client
-
-
-@contextmanager
-def producer(bootstrap: str, **settings: object) -> Iterator[Any]:
-    with closing(KafkaProducer(bootstrap_servers=bootstrap, **settings)) as client:
-        yield client
-
-
-@contextmanager
-def consumer(bootstrap: str, *topics: str, **settings: object) -> Iterator[Any]:
-    client = KafkaConsumer(
-        *topics,
-        bootstrap_servers=bootstrap,
-        auto_offset_reset="earliest",
-        consumer_timeout_ms=15_000,
-        **settings,
-    )
-    with closing(client):
-        if "group_id" in settings:
-            # A leader that learns of partitions while it joins joins once more, which kafka-python
-            # 3.0.12 forgets when its poll ends first. So it learns of them before.
-            for topic in topics:
-                client.partitions_for_topic(topic)
-        yield client
-
-
-def create(
-    bootstrap: str, topic: str, partitions: int = 1, configs: dict[str, str] | None = None
-) -> None:
-    with admin(bootstrap) as client:
-        client.create_topics([NewTopic(topic, partitions, 1, topic_configs=configs or {})])
 
 
 def produce(bootstrap: str, topic: str, values: Sequence[bytes], **settings: object) -> None:

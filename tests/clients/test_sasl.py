@@ -9,7 +9,6 @@ from typing import Any
 
 import pytest
 from aiokafka.admin import AIOKafkaAdminClient
-from aiokafka.errors import KafkaError as AiokafkaError
 from confluent_kafka import KafkaException
 from confluent_kafka.admin import (
     AclBinding,
@@ -29,10 +28,11 @@ from kafka.admin import (
     ResourcePatternFilter,
 )
 from kafka.admin import ResourceType as KafkaPythonResourceType
-from kafka.errors import KafkaError, SecurityDisabledError
+from kafka.errors import SecurityDisabledError
 
+from tests.clients.refusals import REFUSALS
 from tidemark.cli.main import run
-from tidemark.client import ClientSettings, RequestError, Sasl
+from tidemark.client import ClientSettings, Sasl
 from tidemark.client.blocking import connect, open_client
 from tidemark.protocol.messages.metadata import MetadataRequest, MetadataResponse
 from tidemark.testing.process import BrokerProcess, open_broker_process
@@ -130,7 +130,6 @@ CLIENTS = [
     with_tidemark_on_a_blocking_socket,
     with_the_cli,
 ]
-REFUSALS = (KafkaException, KafkaError, AiokafkaError, TimeoutError, RequestError, PermissionError)
 
 
 @pytest.mark.parametrize("mechanism", MECHANISMS)

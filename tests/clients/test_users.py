@@ -21,7 +21,7 @@ from kafka import KafkaAdminClient
 from kafka.admin import UserScramCredentialDeletion as KafkaPythonDeletion
 from kafka.admin import UserScramCredentialUpsertion as KafkaPythonUpsertion
 
-from tests.clients.test_sasl import REFUSALS
+from tests.clients.refusals import REFUSALS
 from tidemark.client import ClientSettings, Sasl
 from tidemark.client.blocking import open_client
 from tidemark.testing import BlockingCluster, open_blocking_cluster

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from tests.simulator.test_transactions import CALM
+from tests.simulator.calm import CALM
 from tidemark.partitions.state_machines.transactions.shard import TransactionShard
 from tidemark.partitions.storage.room import OutOfRoom, Room
 from tidemark.testing.simulator.drawing import draw_knobs

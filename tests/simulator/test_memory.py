@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from tests.simulator.test_migration import ROLLING
-from tests.simulator.test_transactions import CALM
+from tests.simulator.calm import CALM
+from tests.simulator.rolling import ROLLING
 from tidemark.partitions.state_machines.groups.consumer import restoring
 from tidemark.partitions.state_machines.groups.reading_back import ReadBack as GroupsReadBack
 from tidemark.partitions.state_machines.groups.records import encode_record, offset_record

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from tests.simulator.rolling import ROLLING
 from tidemark.partitions.state_machines.groups import migration
 from tidemark.partitions.state_machines.groups.consumer import classic_members, embedded
 from tidemark.partitions.state_machines.groups.consumer.group import ConsumerGroup
@@ -13,22 +14,11 @@ from tidemark.partitions.state_machines.groups.settings import GroupSettings
 from tidemark.protocol.types import TopicPartition
 from tidemark.testing.checkers.violation import Violation
 from tidemark.testing.simulator.drawing import draw_knobs
-from tidemark.testing.simulator.knobs import Knobs, Layer
+from tidemark.testing.simulator.knobs import Layer
 from tidemark.testing.simulator.run import simulate
 from tidemark.testing.simulator.transactions.holdings import Holdings
 from tidemark.testing.simulator.transactions.migrant import SETTLE_SECONDS_MAX, Rollout
 from tidemark.testing.simulator.transactions.play import Play
-
-ROLLING = Knobs(
-    seconds=5.0,
-    groups=11,
-    producers=1,
-    consumers=1,
-    send_interval=0.1,
-    fault_interval=0,
-    members=3,
-    migrating=1.2,
-)
 
 
 def test_a_group_goes_up_and_back_while_its_members_read_on(

@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.simulator.test_transactions import CALM
+from tests.simulator.calm import CALM
 from tidemark.partitions.replication.group_replica import GroupReplica
 from tidemark.partitions.state_machines.open_transactions import Opened
 from tidemark.protocol.types import Offset, ProducerId

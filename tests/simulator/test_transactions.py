@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import pytest
 
+from tests.simulator.calm import CALM
 from tidemark.broker.coordinating.own_log import OwnLog
 from tidemark.partitions.state_machines.groups.consumer.member import ConsumerMember
 from tidemark.partitions.state_machines.groups.undecided import Undecided
@@ -13,20 +14,9 @@ from tidemark.protocol.types import Offset
 from tidemark.testing.simulator.drawing import draw_knobs
 from tidemark.testing.simulator.faults import Fault
 from tidemark.testing.simulator.kinds import DISK_KINDS
-from tidemark.testing.simulator.knobs import Knobs, Layer
+from tidemark.testing.simulator.knobs import Layer
 from tidemark.testing.simulator.run import Verdict, simulate
 
-CALM = Knobs(
-    seconds=3.0,
-    groups=6,
-    producers=1,
-    consumers=1,
-    send_interval=0.1,
-    fault_interval=0,
-    writers=2,
-    transformers=2,
-    members=2,
-)
 UNLIKE_ITS_LOG = "a coordinator knows what its log says"
 
 

@@ -8,7 +8,7 @@ from socket import MSG_PEEK
 import pytest
 
 from tests.system.attacks import Peer, batch, fetching
-from tests.system.test_serve import FREE_PORTS, SECONDS, running
+from tests.system.serving import FREE_PORTS, SECONDS, running
 from tidemark.cli.stop_signals import ECHO_SECONDS
 from tidemark.protocol.errors import ErrorCode
 from tidemark.protocol.frames import encode_request

@@ -43,7 +43,7 @@ class ProducerSettings:
     transaction_timeout_seconds: float = 60.0
 
     def __post_init__(self) -> None:
-        if self.acks not in (-1, 0, 1):
+        if not isinstance(self.acks, int) or self.acks not in (-1, 0, 1):  # 1.0 is none
             raise ValueError(f'acks is "all", 1 or 0, not {self.acks!r}')
         if self.idempotent not in (None, True, False):
             raise TypeError(f"idempotent is True, False or None, not {self.idempotent!r}")

@@ -8,6 +8,7 @@ from tidemark.client.admin.calls import Calls
 from tidemark.client.codes import check
 from tidemark.client.connection import Connection
 from tidemark.client.descriptions import UserDescription
+from tidemark.client.limits import require_name
 from tidemark.client.security.sasl import ITERATIONS, SCRAM, salted_password
 from tidemark.protocol.errors import ConfigError, ErrorCode, RequestError
 from tidemark.protocol.messages import alter_user_scram_credentials as altering
@@ -41,6 +42,9 @@ class UserAdmin(Calls):
         TLS. Raises `ConfigError` for a mechanism that is none and for a password that SCRAM does
         not take, and `RequestError` for what brokers do not: UNACCEPTABLE_CREDENTIAL, say.
         """
+        require_name("a user's name", name, may_be_empty=True)
+        if not isinstance(password, str):
+            raise TypeError(f"a password is a str, not of type {type(password).__name__}")
         upsertions = []
         for mechanism in mechanisms:
             number, salt = _number(mechanism), secrets.token_bytes(_SALT_BYTES)

@@ -61,6 +61,7 @@ async def test_a_consumer_s_types(client: Client, settings: dict[str, Any], mess
         ({"batch_bytes": -1}, "batch_bytes is from 0"),
         ({"buffer_bytes": 0}, "buffer_bytes is from 1"),
         ({"max_in_flight": 0}, "max_in_flight is from 1"),
+        ({"acks": 1.0}, 'acks is "all", 1 or 0, not 1.0'),
         ({"compression": 3}, "compression is one of none, gzip, snappy, lz4, zstd, not 3"),
         ({"transactional_id": ""}, "transactional_id is empty"),
         ({"transactional_id": "t", "transaction_timeout_seconds": 1e9}, "is from 0.001 to 2147484"),

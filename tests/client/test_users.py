@@ -2,6 +2,7 @@
 
 from collections.abc import AsyncIterator, Iterator
 from contextlib import AbstractAsyncContextManager
+from typing import Any
 
 import pytest
 
@@ -114,6 +115,15 @@ async def test_who_is_not_there_is_not_deleted(admin: Client, topic: str) -> Non
 async def test_what_is_no_password_is_refused(admin: Client, topic: str, password: str) -> None:
     with pytest.raises(ConfigError, match="control characters"):
         await admin.admin.set_user(topic, password)
+
+
+async def test_a_user_and_a_password_are_text(admin: Client, topic: str) -> None:
+    wrong: Any
+    for wrong in (5, b"secret", None):
+        with pytest.raises(TypeError, match="a password is a str, not of type"):
+            await admin.admin.set_user(topic, wrong)
+        with pytest.raises(TypeError, match="a user's name is a str, not"):
+            await admin.admin.set_user(wrong, "secret")
 
 
 async def test_what_no_broker_takes_is_not_sent(admin: Client, topic: str) -> None:

@@ -45,6 +45,7 @@ class Consumer(HandingOut):
 
         `KeyError` if it is not assigned.
         """
+        self._require_open()
         require_partition(topic_partition)
         starts = {topic_partition: as_start(start)}
         self._readings.by_partition[topic_partition]  # else there is nothing to be asked

@@ -4,6 +4,7 @@ import os
 from collections.abc import Awaitable, Callable, Iterator
 from contextlib import AbstractAsyncContextManager, contextmanager, suppress
 from functools import partial
+from inspect import iscoroutine
 from typing import ParamSpec, TypeVar
 
 import trio
@@ -54,8 +55,16 @@ class Portal:
         self._process = os.getpid()
 
     def run(self, function: Callable[P, Awaitable[T]], *args: P.args, **kwargs: P.kwargs) -> T:
-        """As `run_there`."""
+        """As `run_there`. Raises `TypeError` for what is no asynchronous function."""
         self._require_thread()
+        given: object = function
+        if not callable(given):
+            if iscoroutine(given):
+                given.close()  # nobody else awaits it
+            raise TypeError(
+                "what is run is an asynchronous function, with its arguments behind it, as in"
+                f" run(client.admin.list_topics), not {function!r}"
+            )
         with _closed_by_then():
             return run_there(self._token, partial(function, *args, **kwargs))
 

@@ -125,6 +125,9 @@ class BlockingProducer:
     async def _send_chunk(
         self, topic: str, chunk: list[tuple[bytes | None, bytes | None]]
     ) -> list[DeliveryFuture]:
+        for pair in chunk:
+            if not (isinstance(pair, Sequence) and len(pair) == 2):
+                raise TypeError(f"records are pairs of a key and a value, not {pair!r}")
         return [await self._producer.send(topic, value, key) for key, value in chunk]
 
     def flush(self) -> None:

@@ -20,6 +20,7 @@ from tests.chaos.arguments import parser, seconds_max
 from tests.chaos.brokers import TIDEMARK, ChaosCluster, open_cluster
 from tests.chaos.disks import go_apart
 from tests.chaos.doubled import producers_of
+from tests.chaos.ending import Ending
 from tests.chaos.faults import FAULTS, possible
 from tests.chaos.judge import judge, judge_group, unexplained
 from tests.chaos.operating import Operator
@@ -45,8 +46,12 @@ def main() -> int:
     console = Console(stderr=chosen.json)
     nodes = range(1, chosen.brokers + 1)
     tls = seed % 2 == 1 if chosen.tls is None else chosen.tls
-    with open_cluster(directory, nodes, network_kind=chosen.network, speaks_tls=tls) as cluster:
-        run = _Run(cluster, chosen, seed, console)
+    ending = Ending()
+    with (
+        ending.listening(),
+        open_cluster(directory, nodes, network_kind=chosen.network, speaks_tls=tls) as cluster,
+    ):
+        run = _Run(cluster, chosen, seed, console, ending)
         run.run()
         report = run.report
         report.print(console, run.workload)
@@ -66,7 +71,12 @@ class _Run:
     """One run, from warming up to the verdict."""
 
     def __init__(
-        self, cluster: ChaosCluster, chosen: argparse.Namespace, seed: int, console: Console
+        self,
+        cluster: ChaosCluster,
+        chosen: argparse.Namespace,
+        seed: int,
+        console: Console,
+        ending: Ending,
     ) -> None:
         reasons = possible(cluster)
         word = chosen.only or ""
@@ -79,6 +89,7 @@ class _Run:
         self._rounds_min = len(faults) if chosen.minutes is None else 0
         self._seed = seed
         self._console = console
+        self._ending = ending
         possible_schedules = schedules(seed, cluster.nodes, faults)
         if chosen.schedule not in possible_schedules:
             raise SystemExit(f"this machine cannot have the schedule {chosen.schedule}")
@@ -146,6 +157,10 @@ class _Run:
     def _rounds(self) -> None:
         calm_since = time.monotonic()
         for plan in self._schedule():
+            if self._ending.told_by:
+                self.report.ended_by = self._ending.told_by
+                self._say(f"ended by {self._ending.told_by}; what there is is judged …")
+                break
             is_over = time.monotonic() - self._began > self._seconds_max
             if is_over and self.report.rounds >= self._rounds_min:
                 self.report.planned(each.kind for each in plan.faults)
@@ -154,7 +169,7 @@ class _Run:
             self.report.calm.append((calm_since, time.monotonic()))
             self._round(plan, Random(f"{self._seed}-{self.report.rounds}"))
             calm_since = time.monotonic()
-            time.sleep(plan.rest_seconds)
+            self._ending.sleep(plan.rest_seconds)
         self.report.calm.append((calm_since, float("inf")))
 
     def _round(self, plan: Round, rng: Random) -> None:
@@ -166,8 +181,8 @@ class _Run:
             self._say(f"{'; '.join(said) or 'nothing'} …")
             self._said += said
             is_so_since = time.monotonic()
-            time.sleep(plan.seconds)
-            if plan.is_served:
+            self._ending.sleep(plan.seconds)
+            if plan.is_served and not self._ending.told_by:
                 self._judge_served_beside(said, is_so_since)
         self._tell_operator(is_fault_on=False)
         healed = time.monotonic()
@@ -199,7 +214,7 @@ class _Run:
         """What an operator would see now."""
         command = [*TIDEMARK, "cluster", "status", "-o", "wide"]
         command += ["--bootstrap", self._cluster.bootstrap]
-        done = subprocess.run(command, capture_output=True, text=True, check=False)
+        done = subprocess.run(command, capture_output=True, text=True, check=False, process_group=0)
         path = self._cluster.directory / f"status-in-round-{self.report.rounds}"
         path.write_text(done.stdout + done.stderr)
 

@@ -72,7 +72,10 @@ class ChaosBroker(BrokerProcess):
             return
         self.kill_if_running()
         with self._log_path.open("ab") as log, self._ready_path.open("wb") as ready:
-            self._process = subprocess.Popen(self.command(), stdout=ready, stderr=log)
+            # Not of the terminal's group: a Ctrl-C there ends the run, not each broker beside it.
+            self._process = subprocess.Popen(
+                self.command(), stdout=ready, stderr=log, process_group=0
+            )
         self.under = []
 
     def wait_ready(self) -> None:
@@ -118,7 +121,7 @@ class ChaosBroker(BrokerProcess):
         command = ["strace", "-f", "-qq", "-o", "/dev/null", "-p", str(self.pid)]
         for each in what:
             command += ["-e", each]
-        with subprocess.Popen(command, stderr=subprocess.DEVNULL) as tracer:
+        with subprocess.Popen(command, stderr=subprocess.DEVNULL, process_group=0) as tracer:
             try:
                 yield
             finally:

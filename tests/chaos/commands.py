@@ -1,4 +1,4 @@
-"""Running the small tools of the machine."""
+"""Running the small tools of the machine, out of reach of a terminal's Ctrl-C."""
 
 import subprocess
 
@@ -9,7 +9,7 @@ class ToolFailed(Exception):
 
 def run(*command: str) -> str:
     """What the command wrote to standard output. Raises `ToolFailed`."""
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    done = subprocess.run(command, capture_output=True, text=True, check=False, process_group=0)
     if done.returncode:
         raise ToolFailed(f"{' '.join(command)}: {done.stderr.strip() or done.returncode}")
     return done.stdout
@@ -17,4 +17,6 @@ def run(*command: str) -> str:
 
 def tried(*command: str) -> bool:
     """Whether the command went well."""
-    return subprocess.run(command, capture_output=True, check=False).returncode == 0
+    return (
+        subprocess.run(command, capture_output=True, check=False, process_group=0).returncode == 0
+    )

@@ -50,6 +50,8 @@ class Report:
         self.rounds = 0
         self.is_cut_short = False
         """Whether a schedule with an end was not gone through to it."""
+        self.ended_by = ""
+        """The signal that ended the run before its time, if one did."""
         self.calm: list[Interval] = []
         self.wrong: list[str] = []
         self.verdicts: list[Verdict] = []
@@ -92,6 +94,7 @@ class Report:
     def print(self, console: Console, workload: Workload) -> None:
         title = f"seed {self.seed}, schedule {self.schedule}, {self.rounds} rounds"
         title += " and no time for the rest" if self.is_cut_short else ""
+        title += f", cut short by {self.ended_by}" if self.ended_by else ""
         table = Table(title=f"{title}; {', '.join(self.machine)}")
         for heading in ("fault", "times", "serves again after, p50", "at most", "not at all"):
             table.add_column(heading, justify="left" if heading == "fault" else "right")
@@ -166,6 +169,7 @@ class Report:
                 "machine": list(self.machine),
                 "rounds": self.rounds,
                 "cut_short": self.is_cut_short,
+                "ended_by": self.ended_by or None,
                 "good": self.is_good,
                 "faults": {
                     name: {

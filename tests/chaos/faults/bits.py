@@ -134,4 +134,6 @@ def _any_file(found: Iterable[Path], rng: Random) -> Path | None:
 
 def _is_found(directory: Path) -> bool:
     command = [*TIDEMARK, "log", "verify", str(directory)]
-    return subprocess.run(command, capture_output=True, check=False).returncode != 0
+    return (
+        subprocess.run(command, capture_output=True, check=False, process_group=0).returncode != 0
+    )

@@ -6,9 +6,9 @@ died, other brokers would hear nothing of this one for seconds, and elect. So al
 loop has a pace: once it is behind, one request goes on at a time.
 """
 
-from collections import deque
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
-from typing import Final, TypeVar
+from contextlib import suppress
+from typing import Final, TypeAlias, TypeVar
 
 import trio
 
@@ -40,6 +40,10 @@ def distinct(
     return list(first.values())
 
 
+_Waiting: TypeAlias = dict[trio.Event, None]
+"""In the order of their coming. Who is cancelled while it waits is taken out."""
+
+
 class Pace:
     """How far the requests of one loop are with what it may do between two looks at its sockets."""
 
@@ -48,8 +52,8 @@ class Pace:
     def __init__(self) -> None:
         self._left = _ELEMENTS_AT_ONCE
         # They go before those that have not begun: what is begun takes memory until it is done.
-        self._begun = deque[trio.Event]()
-        self._new = dict[Hashable, deque[trio.Event]]()
+        self._begun: _Waiting = {}
+        self._new = dict[Hashable, _Waiting]()
         self._is_due = False
         self._token = trio.lowlevel.current_trio_token()
 
@@ -62,34 +66,50 @@ class Pace:
         Clients take turns: who asks for a hundred things at once waits for itself.
         """
         if self._left <= 0 or self._new:
-            await self._wait_among(self._new.setdefault(client, deque()))
+            waiting = self._new.setdefault(client, {})
+            try:
+                await self._wait_among(waiting)
+            finally:
+                if not waiting and self._new.get(client) is waiting:
+                    del self._new[client]
 
     async def go_on(self) -> None:
         """Wait until a request that has done much may do more."""
         await self._wait_among(self._begun)
 
-    async def _wait_among(self, waiting: deque[trio.Event]) -> None:
+    async def _wait_among(self, waiting: _Waiting) -> None:
         turn = trio.Event()
-        waiting.append(turn)
+        waiting[turn] = None
         if not self._is_due:
             self._is_due = True
             self._token.run_sync_soon(self._let_go)
-        await turn.wait()
+        try:
+            await turn.wait()
+        finally:
+            waiting.pop(turn, None)  # where it was cancelled
 
     def _let_go(self) -> None:
         """Let one go on, or begin. It does so before this is called twice again."""
         self._left = _ELEMENTS_AT_ONCE
         if self._begun:
-            self._begun.popleft().set()
+            _first(self._begun).set()
         elif self._new:
-            client = next(iter(self._new))
-            waiting = self._new.pop(client)
-            waiting.popleft().set()
+            client, waiting = next(iter(self._new.items()))
+            del self._new[client]
+            if waiting:
+                _first(waiting).set()
             if waiting:
                 self._new[client] = waiting  # behind the others
         self._is_due = bool(self._begun or self._new)
         if self._is_due:
-            self._token.run_sync_soon(self._let_go)
+            with suppress(trio.RunFinishedError):
+                self._token.run_sync_soon(self._let_go)
+
+
+def _first(waiting: _Waiting) -> trio.Event:
+    turn = next(iter(waiting))
+    del waiting[turn]
+    return turn
 
 
 _PACE: Final = trio.lowlevel.RunVar[Pace]("pace")

@@ -101,6 +101,20 @@ async def test_who_is_cancelled_while_it_waits_holds_nobody_up() -> None:
     assert given_up.cancelled_caught
 
 
+def test_a_loop_ends_though_many_wait() -> None:
+    async def end_while_many_wait() -> None:
+        pace = pace_of_loop()
+        pace.did(10 * MUCH)
+        async with trio.open_nursery() as nursery:
+            for client in range(COUNT):
+                nursery.start_soon(pace.begin, client)
+                nursery.start_soon(pace.go_on)
+            await trio.lowlevel.checkpoint()
+            nursery.cancel_scope.cancel()
+
+    trio.run(end_while_many_wait)
+
+
 async def test_who_has_gone_is_told_nothing() -> None:
     async with open_serving(SETTINGS) as serving:
         serving.script.elements = 10 * MUCH

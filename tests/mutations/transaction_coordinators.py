@@ -168,4 +168,12 @@ MUTATIONS = (
         new="        if transaction.failure is self:\n            raise",
         killed_by=f"{_CLIENT}::test_a_record_that_cannot_be_stored_aborts_the_rest",
     ),
+    Mutation(
+        name="an end behind a beginning that waits is of what begins",
+        file="partitions/state_machines/transactions/shard.py",
+        old="            has_to_wait = _begins_first(held.waiting, request)\n",
+        new="            has_to_wait = False\n",
+        killed_by="tests/partitions/state_machines/transactions/test_waiting.py::"
+        "TestWhoWaits::test_an_end_behind_a_beginning_is_of_what_begins",
+    ),
 )

@@ -12,11 +12,13 @@ A producer begins its next transaction at once, while the markers of the last on
 mostly for as long as two syncs take. So who asks for partitions to be added waits a moment for
 that, and is told CONCURRENT_TRANSACTIONS only then: clients come again after 20 ms at best. For as
 long, Kafka's brokers ask again on behalf of theirs (`add.partitions.to.txn.retry.backoff.max.ms`).
-Where somebody waits when the last marker is there, the record of the end is not written: that of
-the next beginning replaces it, and a coordinator that reads it back knows as much.
+An end that comes meanwhile is of the transaction that is to begin, and waits behind that.
+librdkafka sends one if it aborts at once, and taken as another decision about the last transaction
+it would be fatal. Where somebody waits when the last marker is there, the record of the end is not
+written: that of the next beginning replaces it, and a coordinator that reads it back knows as much.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Final, assert_never
 
 from tidemark.partitions.state_machines.agenda import Agenda
@@ -209,7 +211,10 @@ class TransactionShard:
         held = self._held.get(name)
         decision = self._decide(held or Held(), request, at)
         is_busy = decision.answer.error is ErrorCode.CONCURRENT_TRANSACTIONS
-        if is_busy and held is not None and isinstance(request, Add) and at.ticks_ms < until_ms:
+        has_to_wait = isinstance(request, Add) and is_busy
+        if held is not None and decision.answer.error is ErrorCode.INVALID_TXN_STATE:
+            has_to_wait = _begins_first(held.waiting, request)
+        if has_to_wait and held is not None and at.ticks_ms < until_ms:
             held.waiting += (asked,)
             self._patience.note(name, until_ms)
             return
@@ -370,6 +375,15 @@ def _decide_abort(old: Transaction | None, at: Instant) -> Decision:
     if old.state is not TransactionState.ONGOING:
         return Decision(Answer(error=ErrorCode.INVALID_TXN_STATE))
     return Decision(Answer(), decisions.fenced(old, wall_ms=at.wall_ms))
+
+
+def _begins_first(waiting: Sequence[Asked], end: Request) -> bool:
+    """Whether the same producer waits to begin a transaction, which this ends."""
+    return isinstance(end, End) and any(
+        isinstance(each.request, Add)
+        and (each.request.producer_id, each.request.epoch) == (end.producer_id, end.epoch)
+        for each in waiting
+    )
 
 
 def _empty_answer(request: Request) -> Answer:

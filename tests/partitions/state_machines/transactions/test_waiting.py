@@ -109,6 +109,18 @@ class TestWhoWaits:
         assert coordinator.answers[token].error == ErrorCode.NONE
         assert coordinator.value.partitions == {CREDIT}
 
+    def test_an_end_behind_a_beginning_is_of_what_begins(self, bumps: bool) -> None:
+        coordinator, session = committing(bumps=bumps)
+        begun = coordinator.start_add(session, CREDIT, bumps=bumps)
+        aborted = coordinator.start_end(session, commit=False, bumps=bumps)
+        coordinator.mark(DEBIT)
+        assert coordinator.answers[begun].error == ErrorCode.NONE
+        if coordinator.answers[aborted].error == ErrorCode.CONCURRENT_TRANSACTIONS:
+            aborted = coordinator.start_end(session, commit=False, bumps=bumps)
+        assert coordinator.answers[aborted].error == ErrorCode.NONE
+        coordinator.mark(CREDIT)
+        assert coordinator.value.state is TransactionState.COMPLETE_ABORT
+
     def test_one_change_at_a_time(self, bumps: bool) -> None:
         coordinator = Coordinator()
         session = coordinator.init()

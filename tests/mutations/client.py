@@ -27,7 +27,7 @@ MUTATIONS = (
     Mutation(
         name="a member that leads its group shares out topics that are made later",
         file="client/group_leader.py",
-        old="self._count_partitions(self._topics)\n",
+        old="self._count_partitions(self.topics)\n",
         new="self._count_partitions(self._counts.keys())\n",
         killed_by=f"{_TESTS}/test_group_leader.py"
         "::test_a_topic_that_is_made_or_grows_is_to_be_shared_out_anew",

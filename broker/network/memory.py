@@ -12,6 +12,7 @@ from typing import Final
 _FILES: Final = {"": "memory.max", "memory": "memory.limit_in_bytes"}
 """Where a group's limit stands, by the controller's name: of control groups' version 2, and 1."""
 _MOUNTS: Final = {"": Path("/sys/fs/cgroup"), "memory": Path("/sys/fs/cgroup/memory")}
+_MEMBERSHIP: Final = Path("/proc/self/cgroup")
 _SHARE: Final = 4
 
 
@@ -31,7 +32,7 @@ def memory_bytes() -> int:
         if allowed != resource.RLIM_INFINITY:
             limits.append(allowed)
     with suppress(OSError):
-        limits.extend(_group_limits(Path("/proc/self/cgroup").read_text(encoding="utf-8")))
+        limits.extend(_group_limits(_MEMBERSHIP.read_text(encoding="utf-8")))
     return min(limits)
 
 

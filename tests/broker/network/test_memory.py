@@ -17,18 +17,8 @@ MACHINE_BYTES = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
 def groups(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
     """Where control groups are mounted: those of version 2, and below `memory` those of 1."""
     monkeypatch.setattr(memory, "_MOUNTS", {"": tmp_path, "memory": tmp_path / "memory"})
+    monkeypatch.setattr(memory, "_MEMBERSHIP", tmp_path / "membership")
     return tmp_path
-
-
-def _membership(monkeypatch: pytest.MonkeyPatch, text: str) -> None:
-    monkeypatch.setattr(Path, "read_text", _reader(text, Path.read_text))
-
-
-def _reader(text: str, read):  # type: ignore[no-untyped-def] # of Path
-    def read_text(self: Path, **options: str) -> str:
-        return text if self == Path("/proc/self/cgroup") else read(self, **options)
-
-    return read_text
 
 
 def _limit(file: Path, text: str) -> None:
@@ -58,30 +48,25 @@ def _limit(file: Path, text: str) -> None:
 )
 def test_a_container_leaves_what_the_least_of_its_groups_leaves(
     groups: Path,
-    monkeypatch: pytest.MonkeyPatch,
     membership: str,
     limits: dict[str, str],
     found_bytes: int,
 ) -> None:
     for name, text in limits.items():
         _limit(groups / name, text)
-    _membership(monkeypatch, membership)
+    (groups / "membership").write_text(membership, encoding="ascii")
     assert memory_bytes() == found_bytes
 
 
 def test_a_limit_of_the_process_counts_as_well(
     groups: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    _membership(monkeypatch, "0::/\n")
     monkeypatch.setattr(resource, "getrlimit", lambda kind: (80 * MIB, 80 * MIB))
     assert memory_bytes() == 80 * MIB
     assert bytes_for_clients(256 * MIB) == 20 * MIB
     assert bytes_for_clients(4 * MIB) == 4 * MIB
 
 
-def test_without_control_groups_the_machine_decides(monkeypatch: pytest.MonkeyPatch) -> None:
-    def missing(self: Path, **options: str) -> str:
-        raise FileNotFoundError(self)
-
-    monkeypatch.setattr(Path, "read_text", missing)
+def test_without_control_groups_the_machine_decides(groups: Path) -> None:
+    assert not (groups / "membership").exists()
     assert memory_bytes() == MACHINE_BYTES

@@ -208,13 +208,8 @@ class Connections:
         for connection in self._open:
             if not connection.holds_memory:
                 continue
-            since, before = self._holding.setdefault(connection, (now, connection.received_bytes))
-            if now - since < _HOLD_SECONDS:
-                continue
-            if connection.received_bytes - before < _HOLD_BYTES_MIN:
+            if _is_slow(self._holding, connection, connection.received_bytes, now):
                 slow.append(connection)
-            else:
-                self._holding[connection] = (now, connection.received_bytes)
         # Those that wait themselves cannot fill theirs; where nobody else has any, one has to go.
         for connection in [each for each in slow if each not in self._starved] or slow[:1]:
             connection.close(ConnectionEnd.SLOW)
@@ -222,13 +217,8 @@ class Connections:
     def _end_unreading(self, now: float) -> None:
         """Close who has answers for whose memory others wait, and hardly reads them."""
         for connection in [each for each in self._open if each.unread_bytes]:
-            since, before = self._unreading.setdefault(connection, (now, connection.sent_bytes))
-            if now - since < _HOLD_SECONDS:
-                continue
-            if connection.sent_bytes - before < _HOLD_BYTES_MIN:
+            if _is_slow(self._unreading, connection, connection.sent_bytes, now):
                 connection.close(ConnectionEnd.SLOW)
-            else:
-                self._unreading[connection] = (now, connection.sent_bytes)
 
     def _feed_starved(self) -> None:
         starved, self._starved = self._starved, {}
@@ -259,3 +249,16 @@ class Connections:
         self._accepting.close()
         for connection in list(self._open):
             connection.close(ConnectionEnd.STOPPING)
+
+
+def _is_slow(
+    marks: dict[Connection, tuple[float, int]], connection: Connection, moved_bytes: int, now: float
+) -> bool:
+    """Whether it has moved next to nothing for some seconds, in all of which it was asked about."""
+    since, before = marks.setdefault(connection, (now, moved_bytes))
+    if now - since < _HOLD_SECONDS:
+        return False
+    if moved_bytes - before < _HOLD_BYTES_MIN:
+        return True
+    marks[connection] = (now, moved_bytes)
+    return False

@@ -89,15 +89,14 @@ class Pace:
             waiting.pop(turn, None)  # where it was cancelled
 
     def _let_go(self) -> None:
-        """Let one go on, or begin. It does so before this is called twice again."""
+        """Let one go on, or begin. What it does at once is done before the next but one is let."""
         self._left = _ELEMENTS_AT_ONCE
         if self._begun:
             _first(self._begun).set()
         elif self._new:
             client, waiting = next(iter(self._new.items()))
             del self._new[client]
-            if waiting:
-                _first(waiting).set()
+            _first(waiting).set()
             if waiting:
                 self._new[client] = waiting  # behind the others
         self._is_due = bool(self._begun or self._new)

@@ -5,11 +5,11 @@ from __future__ import annotations
 import struct
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
-from uuid import UUID
 
 import pytest
 import trio
 
+from tests.broker.peers.answering import JOIN
 from tests.broker.peers.brokers import Broker, directory, open_one, raw
 from tidemark.broker.config import Address
 from tidemark.broker.peers import ask_to_join
@@ -33,14 +33,6 @@ from tidemark.protocol.peer_registry import peer_api_of
 from tidemark.protocol.schema import Message
 from tidemark.protocol.types import NodeId
 
-JOIN = JoinRequest(
-    cluster_id=None,
-    node_id=9,
-    directory_id=UUID(int=9),
-    incarnation=1,
-    rack=None,
-    endpoints=(),
-)
 WHAT_TO_DO = (
     "brokers of one cluster need releases that have a version in common. Stop the brokers of the "
     "older release, install the newer one there, and start them on the directories they have"

@@ -16,7 +16,7 @@ from tidemark.client.coordinator import GroupMembership, as_commit
 from tidemark.client.descriptions import CommittedOffset
 from tidemark.client.group_settings import Rebalanced
 from tidemark.client.handing_out import HandingOut
-from tidemark.client.limits import require_partition
+from tidemark.client.limits import require_by_partition, require_partition
 from tidemark.client.lookups import list_offsets, require_partitions, resolve_starts
 from tidemark.client.network import Network
 from tidemark.client.offsets import AtOffset, Beginning, Start, as_start
@@ -79,12 +79,7 @@ class Consumer(HandingOut):
         committer = self._require_group()
         if offsets is None:
             offsets = {tp: self._as_commit(tp) for tp in self._readings.by_partition}
-        if not isinstance(offsets, Mapping):
-            raise TypeError(
-                f"offsets are by TopicPartition, as in {{partition: 42}}, not {offsets!r}"
-            )
-        for each in offsets:
-            require_partition(each)
+        require_by_partition("offsets", offsets, "42")
         gone = [tp for tp in offsets if tp not in self._readings.by_partition]
         if gone:
             # Its next owner's commits would be set back.

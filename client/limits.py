@@ -75,6 +75,19 @@ def require_partition(given: object) -> None:
         raise TypeError(f"a partition is a whole number, not {given.partition!r}")
 
 
+def require_by_partition(name: str, given: object, example: str) -> None:
+    """Raise `TypeError` unless it is a mapping, of `TopicPartition`s.
+
+    `example`: a value, as it is written in a program.
+    """
+    if not isinstance(given, Mapping):
+        raise TypeError(
+            f"{name} are by TopicPartition, as in {{partition: {example}}}, not {given!r}"
+        )
+    for each in given:
+        require_partition(each)
+
+
 def require_configs(configs: Mapping[str, str | None]) -> None:
     """Raise `TypeError` unless names and values are text, as Kafka's configs all are."""
     for name, value in configs.items():

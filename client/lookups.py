@@ -6,7 +6,7 @@ from typing import Final, TypeVar, assert_never
 from tidemark.client.codes import check, failed, left_out, raise_first
 from tidemark.client.connection import Connection
 from tidemark.client.descriptions import BrokerDescription, ListedOffset
-from tidemark.client.limits import require_partition
+from tidemark.client.limits import require_by_partition, require_partition
 from tidemark.client.network import Network, address_of
 from tidemark.client.offsets import (
     AtOffset,
@@ -134,6 +134,7 @@ async def list_offsets(
     network: Network, specs: Mapping[TopicPartition, OffsetSpec], isolation: Isolation
 ) -> dict[TopicPartition, ListedOffset]:
     """Where in their logs these places are; see `Admin.list_offsets`."""
+    require_by_partition("places", specs, "End()")
     for spec in specs.values():
         if not isinstance(spec, OffsetSpec):
             raise TypeError(

@@ -4,6 +4,7 @@ from collections.abc import Iterable, Mapping
 
 from tidemark.client.admin.calls import Calls
 from tidemark.client.descriptions import ListedOffset
+from tidemark.client.limits import require_by_partition
 from tidemark.client.lookups import list_offsets, resolve_starts
 from tidemark.client.offsets import Beginning, End, Isolation, OffsetSpec, Start, as_start
 from tidemark.protocol.types import Offset, TopicPartition
@@ -28,6 +29,7 @@ class OffsetAdmin(Calls):
         isolation: Isolation = Isolation.READ_UNCOMMITTED,
     ) -> dict[TopicPartition, Offset]:
         """The offsets that these places are now; see `tidemark.client.offsets`."""
+        require_by_partition("places", starts, '"end"')
         places = {each: as_start(start) for each, start in starts.items()}
         return await resolve_starts(self._network, places, isolation)
 

@@ -12,6 +12,7 @@ from tidemark.client.limits import (
     INT16_MAX,
     INT32_MAX,
     INT64_MAX,
+    require_by_partition,
     require_configs,
     require_topic,
     require_whole,
@@ -195,6 +196,7 @@ class TopicAdmin(Calls):
 
         Gives back the log starts there are then.
         """
+        require_by_partition("offsets", ends, "42")
         for end in ends.values():
             require_whole("an offset", end, least=-1, most=INT64_MAX)
 

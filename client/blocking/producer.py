@@ -115,6 +115,8 @@ class BlockingProducer:
 
         Raises the first failure.
         """
+        if not isinstance(records, Iterable):
+            raise TypeError(f"records are pairs of a key and a value, in a list, not {records!r}")
         futures: list[DeliveryFuture] = []
         chunks = iter(records)
         while chunk := list(islice(chunks, _CHUNK)):

@@ -56,6 +56,13 @@ async def test_partitions_and_places_are_named_as_such(client: Client, topic: st
         await admin.resolve_offsets({partition: place})
     with pytest.raises(TypeError, match="an offset is a whole number, not 'last'"):
         await admin.delete_records({partition: place})
+    for wrong in ([partition], partition, "last"):
+        with pytest.raises(TypeError, match=r"places are by TopicPartition, .* End\(\)}, not"):
+            await admin.list_offsets(wrong)
+        with pytest.raises(TypeError, match=r'places are by TopicPartition, .* "end"}, not'):
+            await admin.resolve_offsets(wrong)
+        with pytest.raises(TypeError, match=r"offsets are by TopicPartition, .* 42}, not"):
+            await admin.delete_records(wrong)
 
 
 async def test_a_consumers_partitions_are_named_as_such(client: Client, topic: str) -> None:
@@ -148,10 +155,13 @@ def test_a_script_is_told_what_is_run_and_what_is_sent(
         wrong: Any = client.admin.list_topics()
         with pytest.raises(TypeError, match=r"as in run\(client\.admin\.list_topics\), not <corou"):
             client.run(wrong)
-        wrong = [(b"key", b"value", ())]
-        told = "records are pairs of a key and a value, not"
-        with client.producer() as producer, pytest.raises(TypeError, match=told):
-            producer.send_all(topic, wrong)
+        with client.producer() as producer:
+            wrong = [(b"key", b"value", ())]
+            with pytest.raises(TypeError, match="records are pairs of a key and a value, not"):
+                producer.send_all(topic, wrong)
+            wrong = 5
+            with pytest.raises(TypeError, match=r"records are pairs .*, in a list, not 5"):
+                producer.send_all(topic, wrong)
 
 
 def test_a_closed_consumer_of_a_script_goes_nowhere(

@@ -41,7 +41,7 @@ class Replica(CommittingReplica, WritingReplica):
             if epoch != self._epoch:
                 # Who waited for the leader of an epoch is not told of what another one commits.
                 self._epoch = epoch
-                self._refused = self._verifications = None
+                self._verifications = None
                 self._release_waiters(self.why_not_serving())
             self._wake_who_waits_for_a_leader()
             self._services.leadership.changed(self)
@@ -117,10 +117,6 @@ class Replica(CommittingReplica, WritingReplica):
                 self.apply_retention(self._services.clock.now_ms())
             except (OSError, StorageError, CorruptBatch) as error:
                 self._services.storage_failed(f"{self.name}: retention: {error}")
-
-    def expire_producers(self, now_ms: int, *, idle_ms: int) -> None:
-        if self._member is not None:
-            self._member.producers.expire(now_ms, idle_ms=idle_ms)
 
     # Ending
 

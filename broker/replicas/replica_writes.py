@@ -25,7 +25,7 @@ from tidemark.protocol.records.header import (
     place_log_append_time,
     read_header,
 )
-from tidemark.protocol.types import NO_TIMESTAMP_MS, BytesLike, Offset, ProducerId
+from tidemark.protocol.types import NO_EPOCH, NO_TIMESTAMP_MS, BytesLike, Offset, ProducerId
 
 ProducedRun: TypeAlias = tuple[Sequence[Offset], Offset, int, Offset, bool, RequestError | None]
 """What has become of produced batches that were appended together, if they were: where each lies,
@@ -70,8 +70,10 @@ class WritingReplica(ReadingReplica, TransactionalReplica):
         now_ms = self._services.clock.now_ms()
         header = admit(records, config, api_version=api_version, now_ms=now_ms)
         assert isinstance(records, memoryview | bytearray)
-        if self._refused is not None:
-            self._refused.check(header, member.producers, now_ms)
+        if member.cut_batches:
+            self._note_cut(member, now_ms)
+        if self._refused is not None and header.producer_id >= 0:
+            self._refused.check(header, member.producers, now_ms, member.epoch)
         is_transactional = header.attributes & TRANSACTIONAL_BIT
         if is_transactional:
             self.check_verified(header, api_version)
@@ -188,15 +190,40 @@ class WritingReplica(ReadingReplica, TransactionalReplica):
     def refused(self, records: BytesLike | None, error: RequestError) -> None:
         """A client's batch was not appended: see `refused_batches`."""
         member = self._member
-        if error.code not in NOT_THE_PRODUCERS_FAULT or not records or not self.is_leader:
+        if error.code not in NOT_THE_PRODUCERS_FAULT or not records or member is None:
             return
         try:
             header = read_header(records)
         except CorruptBatch:
             return
-        assert member is not None, "who leads is there"
-        self._refused = self._refused or RefusedBatches()
-        self._refused.note(header, error, member.producers, self._services.clock.now_ms())
+        now_ms = self._services.clock.now_ms()
+        if member.cut_batches:
+            self._note_cut(member, now_ms)
+        if self._refused is None:
+            self._refused = RefusedBatches()
+        led_in = member.epoch if member.is_leader else NO_EPOCH
+        self._refused.note(header, error.code, now_ms, led_in)
+
+    def _note_cut(self, member: GroupReplica, now_ms: int) -> None:
+        """The log does not have any more what it had: see `refused_batches`."""
+        if self._refused is None:
+            self._refused = RefusedBatches()
+        for cut_at_ms, batches in member.cut_batches:
+            self._refused.note_cut(batches, cut_at_ms, now_ms)
+        member.cut_batches = ()
+
+    def expire_producers(self, now_ms: int, *, idle_ms: int) -> None:
+        """Forget those that have been quiet for so long, and refusals that count no more."""
+        member = self._member
+        if member is None:
+            return
+        if member.cut_batches:
+            self._note_cut(member, now_ms)
+        member.producers.expire(now_ms, idle_ms=idle_ms)
+        if self._refused is not None:
+            self._refused.expire(now_ms)
+            if not self._refused:
+                self._refused = None
 
     def append_own(self, batches: bytes) -> Appended:
         """Append batches of the broker's own: a coordinator's, or a command. Raises

@@ -35,6 +35,7 @@ from tidemark.partitions.replication.group_log import Appended
 from tidemark.partitions.replication.out_of_room import without_records
 from tidemark.partitions.replication.participating import HeldReady, may_be_done_later
 from tidemark.partitions.replication.peer_messages import GroupMessage
+from tidemark.partitions.replication.replica_state import CutBatches
 from tidemark.partitions.replication.steady_replica import SteadyReplica
 from tidemark.partitions.replication.trimming import TrimmingReplica
 from tidemark.protocol.errors import CorruptBatch, RequestError, StorageError
@@ -44,6 +45,9 @@ __all__ = ["Appended", "GroupReplica"]
 
 _DEFERRED_MAX: Final = 256
 """Messages that wait for the journal; a peer sends again what is dropped."""
+_CUT_PRODUCERS_MAX: Final = 1_000
+_CUTS_MAX: Final = 4
+"""That nobody took note of: no client has come since."""
 
 
 def _has_entries(message: Message) -> bool:
@@ -188,6 +192,7 @@ class GroupReplica(AppendingReplica, TrimmingReplica, SteadyReplica):
 
     def _cut(self, ready: Ready) -> bool:
         """Cut the files; whether that is over, be it because the replica has failed."""
+        self._note_cut_batches(ready)
         try:
             self._store.cut(ready)
             if ready.reset is not None and self._applier is not None:
@@ -202,6 +207,17 @@ class GroupReplica(AppendingReplica, TrimmingReplica, SteadyReplica):
             self.fail(f"cannot be cut: {error}. Start the broker again")
             self._judge(error)
         return True
+
+    def _note_cut_batches(self, ready: Ready) -> None:
+        producers = self._store.producers
+        if producers.is_stale:  # It was tried before.
+            return
+        cut = ready.truncate_to
+        offset = self.high_watermark if cut is None else cut.offset
+        batches = producers.table.sent_from(offset, producers_max=_CUT_PRODUCERS_MAX)
+        if batches:
+            noted = CutBatches(self._host.now_ms(), batches)
+            self.cut_batches = (*self.cut_batches[-_CUTS_MAX + 1 :], noted)
 
     def _go_on_behind_cut(self, held: HeldReady) -> None:
         ready, later = held

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from tidemark.partitions.raft.entries import Entry
 from tidemark.partitions.raft.epochs import LogShape
@@ -19,6 +19,7 @@ from tidemark.partitions.replication.applier import Applier
 from tidemark.partitions.replication.group_log import GroupLog
 from tidemark.partitions.replication.host import Host
 from tidemark.partitions.replication.log_start import StartMove
+from tidemark.partitions.state_machines.producer_entry import SentBatch
 from tidemark.partitions.state_machines.producers import ProducerTable
 from tidemark.partitions.storage.log import Log
 from tidemark.partitions.storage.state_db import Condition, PartitionState
@@ -29,6 +30,13 @@ if TYPE_CHECKING:
 
 # Made for every run of batches: calling the class takes twice the time.
 _position: Final = partial(tuple.__new__, Position)
+
+
+class CutBatches(NamedTuple):
+    """Producers' batches that another leader's log did not have."""
+
+    cut_at_ms: int
+    batches: Sequence[SentBatch]
 
 
 class ReplicaState:
@@ -53,6 +61,7 @@ class ReplicaState:
         "_start_move",
         "_store",
         "commits_in",
+        "cut_batches",
         "durable_end",
         "failure",
         "hard_state",
@@ -98,6 +107,8 @@ class ReplicaState:
         self.is_awaited: Callable[[], bool] = _by_nobody
         """Whether producers wait for more replicas than committed it: asked before the lead goes
         elsewhere, for they would be refused what they have written."""
+        self.cut_batches: Sequence[CutBatches] = ()
+        """Of producers, since somebody took note of them. There are hardly ever any."""
         self.is_paused = False
         """Whether clients' writes are held, because the lead is about to go elsewhere."""
         self._store = store

@@ -1,11 +1,11 @@
 """What a partition remembers of one producer, and what a batch is to it: new, a retry, or wrong."""
 
 from collections import deque
-from typing import Final
+from typing import Final, NamedTuple
 
 from tidemark.protocol.errors import ErrorCode, RequestError
 from tidemark.protocol.records.header import BatchHeader
-from tidemark.protocol.types import NO_EPOCH, Offset
+from tidemark.protocol.types import NO_EPOCH, Offset, ProducerId
 from tidemark.protocol.values import dataclass
 
 BATCHES_KEPT: Final = 5
@@ -17,6 +17,14 @@ APART_MAX: Final = 0x3FFF_FFFF
 
 KeptBatch = tuple[int, int, int, int, int]
 """A batch that is remembered: its first and last sequence, base and last offset, and timestamp."""
+
+
+class SentBatch(NamedTuple):
+    """What a producer calls a batch: its own id and epoch, and the batch's first sequence."""
+
+    producer_id: ProducerId
+    epoch: int
+    first: int
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,6 +12,7 @@ markers, in order gives the same answers. After a truncation, build it anew that
 
 from collections import OrderedDict
 from collections.abc import ItemsView, Sequence
+from itertools import islice
 from typing import Final
 
 from tidemark.partitions.state_machines import producer_snapshots
@@ -23,6 +24,7 @@ from tidemark.partitions.state_machines.producer_entry import (
     Duplicate,
     Fresh,
     Producer,
+    SentBatch,
     check_epoch,
     check_slowly,
 )
@@ -111,6 +113,26 @@ class ProducerTable:
         ):
             return FRESH
         return check_slowly(producer, header)
+
+    def would_take(self, batch: SentBatch) -> bool:
+        """Whether `check` takes such a batch for a new one, in a transaction or not."""
+        producer_id, epoch, first = batch
+        producer = self._producers.get(producer_id)
+        if producer is None:
+            return True
+        if epoch == producer.epoch:
+            return first == producer.next_sequence
+        return epoch > producer.epoch and first == 0
+
+    def sent_from(self, offset: Offset, *, producers_max: int) -> list[SentBatch]:
+        """The batches from `offset` on that are remembered, each producer's in order: of no more
+        producers than that, those heard last."""
+        found: list[SentBatch] = []
+        for producer_id, producer in islice(reversed(self._producers.items()), producers_max):
+            for first, _, base_offset, _, _ in producer.batches:
+                if base_offset >= offset:
+                    found.append(SentBatch(ProducerId(producer_id), producer.epoch, first))
+        return found
 
     def is_awaiting(self, header: Fields) -> bool:
         """Whether this batch is what comes next of its producer, and is plain: it is in no

@@ -69,26 +69,65 @@ MUTATIONS = (
     Mutation(
         name="who follows what the broker could not take is refused alike",
         file=_REFUSED,
-        old="        if refused is not None:\n            raise RequestError",
-        new="        if False:\n            raise RequestError",
+        old="                each.is_before(header)\n",
+        new="                False\n",
         killed_by=f"{_OF_REFUSED}::test_who_follows_a_refused_batch_is_refused_alike_until_that_one"
         "_has_come",
     ),
     Mutation(
         name="what was refused is missing only until it comes",
         file=_REFUSED,
-        old=" or not _is_missing(refused.header, table)",
-        new="",
-        killed_by=f"{_OF_REFUSED}::test_who_follows_a_refused_batch_is_refused_alike_until_that_one"
-        "_has_come",
+        old="table.would_take(SentBatch(producer_id, each.epoch, each.first))",
+        new="bool(table)",
+        killed_by=f"{_OF_REFUSED}::test_what_others_have_stored_meanwhile_is_not_missing",
     ),
     Mutation(
         name="who has given a refused batch up is told that it is missing",
         file=_REFUSED,
-        old="abs(now_ms - refused.at_ms) > ON_THE_WAY_MS",
+        old="abs(now_ms - self.at_ms) > at_most_ms",
         new="False",
         killed_by=f"{_OF_REFUSED}::test_a_producer_that_has_given_the_refused_batch_up_is_told_that"
         "_it_is_missing",
+    ),
+    Mutation(
+        name="who did not lead remembers whom it has refused",
+        file="broker/replicas/replica_writes.py",
+        old=" or not records or member is None:",
+        new=" or not records or member is None or not member.is_leader:",
+        killed_by="tests/testing/test_late_batches.py"
+        "::test_what_follows_a_batch_that_came_before_the_lead_did_is_not_out_of_order",
+    ),
+    Mutation(
+        name="what was cut from the log is missed when this broker leads again",
+        file="partitions/replication/group_replica.py",
+        old="        self._note_cut_batches(ready)\n",
+        new="",
+        killed_by="tests/testing/test_late_batches.py"
+        "::test_what_follows_a_batch_that_went_with_the_lead_is_not_out_of_order",
+    ),
+    Mutation(
+        name="each of a producer's refused batches may be the one that is missing",
+        file=_REFUSED,
+        old="each.epoch == epoch and each.first != first)",
+        new="False)",
+        killed_by=f"{_OF_REFUSED}"
+        "::test_what_is_refused_between_the_loss_of_the_lead_and_the_cut_hides_nothing",
+    ),
+    Mutation(
+        name="in a transaction no other leadership's refusals count",
+        file=_REFUSED,
+        old="self.led_in == led_in and ",
+        new="",
+        killed_by=f"{_OF_REFUSED}"
+        "::test_in_a_transaction_the_refusals_of_another_leadership_do_not_count",
+    ),
+    Mutation(
+        name="who comes again without the one before it has given that up",
+        file=_REFUSED,
+        old="            if each.is_of(header):\n",
+        new="            if False:\n",
+        killed_by=f"{_OF_REFUSED}"
+        "::test_who_comes_again_without_the_one_before_it_is_told_that_it_is_missing",
     ),
     Mutation(
         name="a producer that has gone quiet is forgotten",

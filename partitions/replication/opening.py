@@ -161,6 +161,7 @@ def _open(
         take_snapshot=producers.take,
         unsynced=unsynced,
         may_begin_later=stored.condition is Condition.DAMAGED,
+        may_end_earlier=stored.condition is Condition.DAMAGED and spec.voters != (host.node_id,),
     )
     producers.start_at(log.start_offset)
     # What the log holds after its opening is on the disk, whatever it was before.

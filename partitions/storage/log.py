@@ -58,6 +58,7 @@ class Log(CompactingLog):
         take_snapshot: Callable[[], bytes] | None = None,
         unsynced: list[str] | None = None,
         may_begin_later: bool = False,
+        may_end_earlier: bool = False,
     ) -> "Log":
         """Open the log in a directory that exists, and recover what a crash left of it.
 
@@ -76,6 +77,8 @@ class Log(CompactingLog):
         `unsynced`, if given, gets the directory of a log that begins anew, for the caller to sync
         before anything is recorded: of many, that is done best when all are made.
         `may_begin_later`: where it began last may have been in what the journal has lost.
+        `may_end_earlier`: so may that it was cut, to follow another log. What it holds behind such
+        a cut is of other epochs than `epochs` says, and is cut, too.
 
         Raises `StorageError` for files that cannot be served, which are left as they are.
         """
@@ -98,6 +101,7 @@ class Log(CompactingLog):
             ),
             unsynced=unsynced,
             may_begin_later=may_begin_later,
+            may_end_earlier=may_end_earlier,
         )
         segments = recovery.run()
         return cls(home, segments, settings, recovery.start_offset, recovery.report, take_snapshot)

@@ -29,7 +29,12 @@ from tidemark.partitions.storage.names import (
 )
 from tidemark.partitions.storage.recovery_report import RecoveryReport, shared
 from tidemark.partitions.storage.segment import Segment
-from tidemark.partitions.storage.segment_ends import check_end, ends_at, ends_before
+from tidemark.partitions.storage.segment_ends import (
+    check_end,
+    ends_at,
+    ends_before,
+    ends_in_epoch,
+)
 from tidemark.partitions.storage.snapshots import offsets_in
 from tidemark.partitions.storage.tail_check import TailCheck
 from tidemark.partitions.storage.tail_recovery import TailRecovery, refuse_lost_end
@@ -51,13 +56,15 @@ class Recovery:
         state: DerivedState | None,
         unsynced: list[str] | None = None,
         may_begin_later: bool = False,
+        may_end_earlier: bool = False,
     ) -> None:
-        """`unsynced`, `may_begin_later`: see `Log.open`."""
+        """`unsynced`, `may_begin_later`, `may_end_earlier`: see `Log.open`."""
         self._report = RecoveryReport()
         self._home = home
         self.start_offset = start_offset
         """Where the log begins; once it has run, where that is by its files."""
         self._may_begin_later = may_begin_later
+        self._may_end_earlier = may_end_earlier
         self._recovery_point = recovery_point
         self._epoch_max = epoch_max
         self._epochs = None if epochs is None else EpochsByOffset(epochs, start_offset)
@@ -83,12 +90,11 @@ class Recovery:
         if segments:
             self._settle_beginning(segments[0])
         if self._state is not None:
-            first = segments[0].base_offset if segments else self.start_offset
-            self._load_snapshot(self._state, first)
+            self._load_snapshot(self._state, segments)
         if not segments:
             refuse_lost_end(self._home.directory, self.start_offset, self._recovery_point)
             return self._start_anew()
-        if ends_at(segments, self._recovery_point):
+        if not self._may_end_earlier and ends_at(segments, self._recovery_point):
             self._report.clean = True
             # It may be so only since a start before this one, which removed segments and did not
             # live to sync that: the first sync of what is appended does.
@@ -102,11 +108,7 @@ class Recovery:
 
     def _recover(self, segments: list[Segment]) -> None:
         """Look at the segments below the recovery point, check those above."""
-        settled = sum(following.base_offset <= self._recovery_point for following in segments[1:])
-        if settled and not ends_before(
-            segments[settled - 1], segments[settled], self._recovery_point
-        ):
-            settled -= 1
+        settled = self._settled(segments)
         for segment, following in pairwise(segments[: settled + 1]):
             check_end(segment, following)
         self._observe(segments[:settled])
@@ -118,7 +120,31 @@ class Recovery:
             told_to=self._told_to,
             report=self._report,
         )
-        TailRecovery(self._home, self._recovery_point, check, self._report).run(segments, settled)
+        tail = TailRecovery(
+            self._home,
+            self._recovery_point,
+            check,
+            self._report,
+            may_end_earlier=self._may_end_earlier,
+        )
+        tail.run(segments, settled)
+
+    def _settled(self, segments: Sequence[Segment]) -> int:
+        """How many segments are wholly below the recovery point, and were not cut since.
+
+        From where another log parts with this one, it has other epochs. So behind a cut that nobody
+        knows of any more there is no batch of the epoch that this log had there, and what precedes
+        such a batch was not cut.
+        """
+        settled = sum(following.base_offset <= self._recovery_point for following in segments[1:])
+        if settled and not ends_before(
+            segments[settled - 1], segments[settled], self._recovery_point
+        ):
+            settled -= 1
+        if self._may_end_earlier and self._epochs is not None:
+            while settled and not ends_in_epoch(segments[settled], self._epochs):
+                settled -= 1
+        return settled
 
     def _listed_segments(self) -> list[Segment]:
         """The segments by their names; leftovers of interrupted writes are removed."""
@@ -170,16 +196,19 @@ class Recovery:
                 "copy"
             )
 
-    def _load_snapshot(self, state: DerivedState, first: Offset) -> None:
+    def _load_snapshot(self, state: DerivedState, segments: Sequence[Segment]) -> None:
         """Replace the state by the latest snapshot that nothing recovery does can contradict.
 
-        Not one from below `first`, where the log's files begin: the batches in between are gone,
+        Not one from below where the log's files begin: the batches in between are gone,
         and what was true before them may be wrong behind them.
         """
         if state.load is None:
             return
         snapshots = self._home.snapshots
+        first = segments[0].base_offset if segments else self.start_offset
         settled = max(self._recovery_point, self.start_offset)
+        if self._may_end_earlier and segments:
+            settled = min(settled, segments[self._settled(segments)].base_offset)
         for offset in reversed(offsets_in(self._there)):
             if not first <= offset <= settled:
                 continue

@@ -3,10 +3,12 @@
 from collections.abc import Sequence
 from typing import Final
 
+from tidemark.partitions.storage.epoch_rows import EpochsByOffset
 from tidemark.partitions.storage.files import corrupt
 from tidemark.partitions.storage.segment import Segment
 from tidemark.partitions.storage.tail_check import misplaced
 from tidemark.protocol.errors import StorageError
+from tidemark.protocol.records.header import BatchHeader
 from tidemark.protocol.types import Offset
 
 _SMALL_SEGMENT_BYTES: Final = 16 * 1024
@@ -15,15 +17,20 @@ _SMALL_SEGMENT_BYTES: Final = 16 * 1024
 
 def end_by_headers(segment: Segment) -> Offset:
     """Where the batches of a segment end. Raises `StorageError` if they do not hold together."""
+    last = _last_header(segment)
+    return segment.base_offset if last is None else last.next_offset
+
+
+def _last_header(segment: Segment) -> BatchHeader | None:
     position = 0
     if segment.size_bytes > _SMALL_SEGMENT_BYTES:
         position = segment.boundary_at(segment.size_bytes - 1).position
-    end_offset = segment.base_offset
+    last = None
     for at, header in segment.batches_from(position):
-        if at > position and header.base_offset != end_offset:
-            raise corrupt(segment.path, at, misplaced(header, end_offset))
-        end_offset = header.next_offset
-    return end_offset
+        if last is not None and header.base_offset != last.next_offset:
+            raise corrupt(segment.path, at, misplaced(header, last.next_offset))
+        last = header
+    return last
 
 
 def ends_at(segments: Sequence[Segment], recovery_point: Offset) -> bool:
@@ -55,6 +62,15 @@ def ends_before(segment: Segment, following: Segment, recovery_point: Offset) ->
         return end_by_headers(segment) == following.base_offset
     except StorageError:
         return False
+
+
+def ends_in_epoch(segment: Segment, epochs: EpochsByOffset) -> bool:
+    """Whether a segment has batches, and the last is of the epoch that the log had there."""
+    try:
+        last = _last_header(segment)
+    except StorageError:
+        return False
+    return last is not None and epochs.allow(last.partition_leader_epoch, last.base_offset)
 
 
 def check_end(segment: Segment, following: Segment) -> None:

@@ -25,13 +25,20 @@ class TailRecovery:
     """Of one log. Raises `StorageError` for damage below the recovery point, as `Recovery` does."""
 
     def __init__(
-        self, home: LogHome, recovery_point: Offset, check: TailCheck, report: RecoveryReport
+        self,
+        home: LogHome,
+        recovery_point: Offset,
+        check: TailCheck,
+        report: RecoveryReport,
+        *,
+        may_end_earlier: bool,
     ) -> None:
-        """`report` is told what was cut."""
+        """`report` is told what was cut. `may_end_earlier`: see `Log.open`."""
         self._home = home
         self._recovery_point = recovery_point
         self._check = check
         self._report = report
+        self._may_end_earlier = may_end_earlier
 
     def run(self, segments: list[Segment], first: int) -> None:
         """Check the segments from number `first` on, and cut the log before what is not whole."""
@@ -66,11 +73,12 @@ class TailRecovery:
                 return
             segment.end_offset = expected
             segment.use_index(index)
-        refuse_lost_end(segments[-1].path, expected, self._recovery_point)
+        if not self._may_end_earlier:
+            refuse_lost_end(segments[-1].path, expected, self._recovery_point)
 
     def _refuse_cut(self, path: str, position: int, end_offset: Offset, what: str) -> None:
         """Below the recovery point nothing is cut, and so nothing may be changed before this."""
-        if end_offset < self._recovery_point:
+        if end_offset < self._recovery_point and not self._may_end_earlier:
             raise corrupt(path, position, what)
 
     def _cut(
@@ -120,7 +128,7 @@ class TailRecovery:
             file = self._home.files.open(segment.path)
             if file.size() != segment.size_bytes:
                 file.truncate(segment.size_bytes)
-            start = segment.position_of(self._recovery_point)
+            start = segment.position_of(min(self._recovery_point, segment.end_offset))
             for position in range(start, segment.size_bytes, _REWRITE_BYTES):
                 length = min(_REWRITE_BYTES, segment.size_bytes - position)
                 file.pwrite(file.pread(length, position), position)

@@ -17,7 +17,8 @@ def choose_core(world: World) -> tuple[list[NodeId], list[NodeId]]:
     # have lost what was in memory, all of them may be needed.
     may_change = "reconfigure" in world.knobs.fault_kinds or world.placement is not None
     may_need_all = may_change or world.watch.has_unclean or world.watch.has_doubt
-    may_need_all |= any(broker.rotten is not None for broker in world.brokers.values())
+    # Of a journal that rots nobody knows before the next start.
+    may_need_all |= any(b.has_rot or b.rotten is not None for b in world.brokers.values())
     if not may_need_all and rng.random() < 0.7:
         spared = rng.randint(0, (world.knobs.voters - 1) // 2)
     rest = {

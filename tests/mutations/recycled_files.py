@@ -175,8 +175,8 @@ MUTATIONS = (
     Mutation(
         name="what was cut off behind the recovery point may be there again, and is no damage",
         file="partitions/storage/recovery.py",
-        old="            settled -= 1\n",
-        new="            pass\n",
+        old="        ):\n            settled -= 1\n",
+        new="        ):\n            pass\n",
         killed_by="tests/partitions/storage/test_recovery.py"
         "::test_what_was_cut_off_behind_the_recovery_point_is_cut_off_again",
     ),

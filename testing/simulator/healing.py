@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from itertools import permutations
 
+from tidemark.partitions.storage.state_db import Condition
 from tidemark.protocol.types import NodeId
+from tidemark.testing.simulator.broker import Broker
 from tidemark.testing.simulator.randomness import stream
 from tidemark.testing.simulator.world import World
 
@@ -17,8 +19,7 @@ def choose_core(world: World) -> tuple[list[NodeId], list[NodeId]]:
     # have lost what was in memory, all of them may be needed.
     may_change = "reconfigure" in world.knobs.fault_kinds or world.placement is not None
     may_need_all = may_change or world.watch.has_unclean or world.watch.has_doubt
-    # Of a journal that rots nobody knows before the next start.
-    may_need_all |= any(b.has_rot or b.rotten is not None for b in world.brokers.values())
+    may_need_all |= any(map(_may_not_count, world.brokers.values()))
     if not may_need_all and rng.random() < 0.7:
         spared = rng.randint(0, (world.knobs.voters - 1) // 2)
     rest = {
@@ -31,6 +32,17 @@ def choose_core(world: World) -> tuple[list[NodeId], list[NodeId]]:
         [node for node in world.nodes if node not in rest],
         [node for node, how in rest.items() if how == "half cut"],
     )
+
+
+def _may_not_count(broker: Broker) -> bool:
+    """Whether its disk has damage that is yet to be found or made good.
+
+    Of a journal that rots nobody knows before the next start. And who was sure again, and died
+    before that was on its disk, is in doubt once more.
+    """
+    recorded = broker.state.partition_states().values()
+    is_in_doubt = any(stored.condition is Condition.DAMAGED for stored in recorded)
+    return broker.has_rot or broker.rotten is not None or is_in_doubt
 
 
 def _freeze(world: World, node: NodeId, how: str) -> None:

@@ -30,6 +30,7 @@ from tidemark.partitions.storage.names import (
 from tidemark.partitions.storage.recovery_report import RecoveryReport, shared
 from tidemark.partitions.storage.segment import Segment
 from tidemark.partitions.storage.segment_ends import (
+    begins_in_epoch,
     check_end,
     ends_at,
     ends_before,
@@ -87,6 +88,8 @@ class Recovery:
         """
         segments = self._listed_segments()
         self._clear_below_start(segments)
+        if segments and self._is_of_another_log(segments[0]):
+            return self._start_anew(instead_of=segments)
         if segments:
             self._settle_beginning(segments[0])
         if self._state is not None:
@@ -184,6 +187,19 @@ class Recovery:
             self._unsynced.append(self._home.directory)
         segment.is_new = False
         return [segment]
+
+    def _is_of_another_log(self, first: Segment) -> bool:
+        """Whether the log begins later than is known, with nothing that it is known to have held.
+
+        What it would say of the place where it begins is not so in any log: it knows no epoch for
+        it. So it begins where it is known to have begun, and holds nothing.
+        """
+        return (
+            self._may_end_earlier
+            and self._epochs is not None
+            and first.base_offset > self.start_offset
+            and not begins_in_epoch(first, self._epochs)
+        )
 
     def _settle_beginning(self, first: Segment) -> None:
         """What retention removes is recorded before, so nothing goes above the recorded start."""

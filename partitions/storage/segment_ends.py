@@ -1,4 +1,4 @@
-"""Where segments end, by the few headers behind their last index entry."""
+"""What segments begin and end with, by the few headers behind their last index entry."""
 
 from collections.abc import Sequence
 from typing import Final
@@ -62,6 +62,15 @@ def ends_before(segment: Segment, following: Segment, recovery_point: Offset) ->
         return end_by_headers(segment) == following.base_offset
     except StorageError:
         return False
+
+
+def begins_in_epoch(segment: Segment, epochs: EpochsByOffset) -> bool:
+    """Whether a segment has batches, and the first is of the epoch that the log had there."""
+    try:
+        _, first = next(segment.batches_from(0), (0, None))
+    except StorageError:
+        return False
+    return first is not None and epochs.allow(first.partition_leader_epoch, first.base_offset)
 
 
 def ends_in_epoch(segment: Segment, epochs: EpochsByOffset) -> bool:

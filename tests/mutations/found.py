@@ -64,6 +64,20 @@ MUTATIONS = (
         new="",
         scenario="where-it-begins-was-in-what-was-damaged",
     ),
+    _found(
+        "that a log was cut may have been in what the journal has lost",
+        "partitions/replication/opening.py",
+        old="        may_end_earlier=stored.condition is Condition.DAMAGED",
+        new="        may_end_earlier=False and stored.condition is Condition.DAMAGED",
+        scenario="that-it-was-cut-was-in-what-was-damaged",
+    ),
+    _found(
+        "a log that begins with another one's batches has no place of its own there",
+        "partitions/storage/recovery.py",
+        old="            and not begins_in_epoch(first, self._epochs)\n",
+        new="            and False\n",
+        scenario="what-begins-with-another-log",
+    ),
     Mutation(
         name="a group has time to come to rest from when it has a coordinator",
         file="testing/simulator/transactions/migrant.py",

@@ -51,6 +51,21 @@ MUTATIONS: tuple[Mutation, ...] = (
         killed_by="test_unknown_cuts.py::test_a_segment_that_is_missing_between_others_was_not_cut",
     ),
     _rule(
+        "a log that begins with another one's batches begins where it is known to have begun",
+        "recovery.py",
+        old="        if segments and self._is_of_another_log(segments[0]):\n",
+        new="        if False:\n",
+        killed_by="test_unknown_cuts.py"
+        "::test_what_begins_with_another_log_is_not_where_this_one_began[3]",
+    ),
+    _rule(
+        "a log that begins with a batch of its own may begin later",
+        "segment_ends.py",
+        old="    return first is not None and epochs.allow(",
+        new="    return False and epochs.allow(",
+        killed_by="test_unknown_cuts.py::test_what_begins_with_its_own_begins_there",
+    ),
+    _rule(
         "while the journal is whole, a log ends no earlier",
         "tail_recovery.py",
         old="        if end_offset < self._recovery_point and not self._may_end_earlier:\n",

@@ -31,7 +31,12 @@ class Keeper:
     """A log, and what it was told of its batches: base offsets and epochs."""
 
     def __init__(
-        self, files: MemoryFiles, recovery_point: int, *, may_end_earlier: bool = False
+        self,
+        files: MemoryFiles,
+        recovery_point: int,
+        *,
+        may_begin_later: bool = False,
+        may_end_earlier: bool = False,
     ) -> None:
         self.state: list[list[int]] = []
         self.log = Log.open(
@@ -43,6 +48,7 @@ class Keeper:
             on_batch=self._on_batch,
             load_snapshot=self._load,
             take_snapshot=lambda: json.dumps(self.state).encode(),
+            may_begin_later=may_begin_later,
             may_end_earlier=may_end_earlier,
         )
 
@@ -123,3 +129,29 @@ def test_where_the_journal_is_whole_there_was_no_cut(appended: int) -> None:
     with pytest.raises(StorageError):
         Log.open(files, DIRECTORY, SETTINGS, recovery_point=Offset(END), epochs=ROWS)
     assert logs_of(files) == before
+
+
+@pytest.mark.parametrize("at", [0, 3, 8])
+def test_what_begins_with_another_log_is_not_where_this_one_began(at: int) -> None:
+    """It would say of an offset that it has the epoch that came before the cut."""
+    files = cut_log(at, 20, is_synced=True)
+    log = Keeper(files, 0).log
+    removal = log.delete_before(Offset(12))
+    log.sync()
+    removal.run()
+    keeper = Keeper(files, END, may_begin_later=True, may_end_earlier=True)
+    assert (keeper.log.start_offset, keeper.log.end_offset) == (0, 0)
+    assert keeper.state == []
+    keeper.append(3, epoch=3)
+    keeper.log.close()
+    assert Keeper(files, 3).state == [[offset, 3] for offset in range(3)]
+
+
+def test_what_begins_with_its_own_begins_there() -> None:
+    files = cut_log(14, 9, is_synced=True)
+    log = Keeper(files, 0).log
+    removal = log.delete_before(Offset(12))
+    log.sync()
+    removal.run()
+    keeper = Keeper(files, END, may_begin_later=True, may_end_earlier=True)
+    assert (keeper.log.start_offset, keeper.log.end_offset) == (12, 14)

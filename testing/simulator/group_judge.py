@@ -100,6 +100,7 @@ class GroupJudge(Generic[R]):
     def _looks_sure(self, node: NodeId, replica: R) -> None:
         if replica.group.is_clean:
             self._returned.discard(node)
+            self._in_doubt.commits(replica.committed)  # what gets it sure, in this very turn
             self._in_doubt.becomes_sure(node)
 
     def starts(self, node: NodeId, replica: R, hard_state: HardState) -> None:
@@ -209,7 +210,7 @@ class GroupJudge(Generic[R]):
             self.elections.leads(node, replica.epoch)
         if replica.is_serving:
             serving.check_serves(self.name, node, replica.epoch, committed)
-        self._looks_sure(node, replica)  # what it commits in the turn in which it gets sure counts
+        self._looks_sure(node, replica)
 
     def leads(self, node: NodeId, replica: R) -> None:
         """A replica has become its group's leader."""

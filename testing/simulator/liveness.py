@@ -27,6 +27,7 @@ from tidemark.testing.simulator.world import World
 
 _RESUME_SECONDS: Final = 3.0
 _READ_SECONDS: Final = 40.0
+_POLL_SECONDS: Final = 0.02
 _QUICK_DISK: Final = 0.05
 
 
@@ -216,9 +217,12 @@ def _judge_transactions(world: World, play: Play) -> None:
 def _read_everything(world: World) -> None:
     if world.play is not None:
         world.play.begin_last_reads()
-    reader = world.make_consumer("last reader", interval_seconds=0.02, replica_reads=0.0)
+    reader = world.make_consumer("last reader", interval_seconds=_POLL_SECONDS, replica_reads=0.0)
     reader.start()
-    bound = world.queue.now + _READ_SECONDS
+    replicas = (b.replica(group.key) for group in world.groups for b in world.brokers.values())
+    # There may be runs in which each poll brings one record.
+    records = sum(replica.log_end for replica in replicas if replica is not None)
+    bound = world.queue.now + _READ_SECONDS + records * _POLL_SECONDS
     while not reader.is_at_the_end or (world.play is not None and not world.play.has_read_all):
         if world.queue.now >= bound:
             raise Violation(

@@ -131,15 +131,20 @@ def test_where_the_journal_is_whole_there_was_no_cut(appended: int) -> None:
     assert logs_of(files) == before
 
 
+def trimmed(files: MemoryFiles, before: Offset) -> Keeper:
+    """The log once its start has moved there, which is not known any more either."""
+    log = Keeper(files, 0).log
+    removal = log.delete_before(before)
+    log.sync()
+    removal.run()
+    return Keeper(files, END, may_begin_later=True, may_end_earlier=True)
+
+
 @pytest.mark.parametrize("at", [0, 3, 8])
 def test_what_begins_with_another_log_is_not_where_this_one_began(at: int) -> None:
     """It would say of an offset that it has the epoch that came before the cut."""
     files = cut_log(at, 20, is_synced=True)
-    log = Keeper(files, 0).log
-    removal = log.delete_before(Offset(12))
-    log.sync()
-    removal.run()
-    keeper = Keeper(files, END, may_begin_later=True, may_end_earlier=True)
+    keeper = trimmed(files, Offset(12))
     assert (keeper.log.start_offset, keeper.log.end_offset) == (0, 0)
     assert keeper.state == []
     keeper.append(3, epoch=3)
@@ -149,9 +154,5 @@ def test_what_begins_with_another_log_is_not_where_this_one_began(at: int) -> No
 
 def test_what_begins_with_its_own_begins_there() -> None:
     files = cut_log(14, 9, is_synced=True)
-    log = Keeper(files, 0).log
-    removal = log.delete_before(Offset(12))
-    log.sync()
-    removal.run()
-    keeper = Keeper(files, END, may_begin_later=True, may_end_earlier=True)
+    keeper = trimmed(files, Offset(12))
     assert (keeper.log.start_offset, keeper.log.end_offset) == (12, 14)

@@ -77,8 +77,8 @@ class Log(CompactingLog):
         `unsynced`, if given, gets the directory of a log that begins anew, for the caller to sync
         before anything is recorded: of many, that is done best when all are made.
         `may_begin_later`: where it began last may have been in what the journal has lost.
-        `may_end_earlier`: so may that it was cut, to follow another log. What it holds behind such
-        a cut is of other epochs than `epochs` says, and is cut, too.
+        `may_end_earlier`: that it was cut, to follow another log, may have been in there as well.
+        What it holds behind such a cut is of other epochs than `epochs` says, and is cut, too.
 
         Raises `StorageError` for files that cannot be served, which are left as they are.
         """

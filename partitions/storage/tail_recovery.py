@@ -128,7 +128,7 @@ class TailRecovery:
             file = self._home.files.open(segment.path)
             if file.size() != segment.size_bytes:
                 file.truncate(segment.size_bytes)
-            start = segment.position_of(min(self._recovery_point, segment.end_offset))
+            start = segment.position_of(self._recovery_point)
             for position in range(start, segment.size_bytes, _REWRITE_BYTES):
                 length = min(_REWRITE_BYTES, segment.size_bytes - position)
                 file.pwrite(file.pread(length, position), position)

@@ -65,6 +65,27 @@ MUTATIONS = (
         scenario="where-it-begins-was-in-what-was-damaged",
     ),
     _found(
+        "a journal that rots counts before its broker knows",
+        "testing/simulator/healing.py",
+        old="    return broker.has_rot or broker.rotten",
+        new="    return broker.rotten",
+        scenario="a-core-without-the-one-that-rots",
+    ),
+    _found(
+        "a doubt counts for as long as the disk says it",
+        "testing/simulator/healing.py",
+        old=" or is_in_doubt\n",
+        new="\n",
+        scenario="in-doubt-once-more",
+    ),
+    _found(
+        "what gets a replica sure counts in that very turn",
+        "testing/simulator/group_judge.py",
+        old="            self._in_doubt.commits(replica.committed)  # what gets",
+        new="            pass  # what gets",
+        scenario="sure-within-the-turn",
+    ),
+    _found(
         "that a log was cut may have been in what the journal has lost",
         "partitions/replication/opening.py",
         old="        may_end_earlier=stored.condition is Condition.DAMAGED",

@@ -130,6 +130,14 @@ MUTATIONS = (
         new="        pass\n",
         killed_by="test_links.py::test_a_journal_whose_disk_is_not_mounted_is_not_a_lost_one",
     ),
+    storage_rule(
+        "nor is one whose directory is empty",
+        "journal/redo.py",
+        old="        raise StorageError(_NOTHING_THERE.format(path=path))\n",
+        new="        pass\n",
+        killed_by="test_links.py"
+        "::test_a_journal_that_is_an_empty_directory_may_be_of_a_disk_that_is_not_mounted",
+    ),
     Mutation(
         name="nothing is done by the word of what the journal has in the page cache only",
         file="partitions/storage/journal/redo.py",

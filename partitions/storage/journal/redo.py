@@ -20,6 +20,7 @@ it is not known, and its owner may want to look at it.
 from collections.abc import Iterable
 from dataclasses import replace
 from functools import cached_property
+from typing import Final
 
 from tidemark.partitions.storage.directory import DataDirectory, partition_of
 from tidemark.partitions.storage.files import Files
@@ -41,6 +42,13 @@ from tidemark.partitions.storage.state_db import (
 from tidemark.protocol.errors import StorageError
 from tidemark.protocol.types import Epoch
 from tidemark.protocol.values import dataclass
+
+_NOTHING_THERE: Final = (
+    "{path} is empty, though there was a journal in it. Nothing was changed. If a disk is to be "
+    "mounted there, mount it and start again. If the journal is lost, remove the directory, too: "
+    "then a start takes all partitions for damaged, and fetches what they have lost from other "
+    "replicas"
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -67,15 +75,18 @@ def redo(files: Files, directory: DataDirectory, state: StateDb) -> RedoReport:
 
     A partition that cannot be brought up to the journal is marked as damaged and keeps nobody else
     from being redone. Raises `OSError` or `StorageError` when the disk does not take what has
-    to be written, or the journal is one that this release cannot read; it may be tried again.
+    to be written, or the journal is one that this release cannot read; it may be tried again. So it
+    may where the journal's directory is empty and was not: its disk may not be mounted.
     """
     stored_start = state.journal_start
     start = FIRST_LSN if stored_start is None else Lsn(stored_start)
     path, owner = directory.journal_path, state.journal_owner
+    # Now, when nothing is changed yet: a journal whose disk is not mounted is no lost journal.
     if not files.exists(path):
-        # Now, when nothing is changed yet: a link to a disk that is not mounted is no lost journal.
         files.make_directory(path)
         directory.sync()
+    elif start > FIRST_LSN and not files.sizes(path) and not files.subdirectories(path):
+        raise StorageError(_NOTHING_THERE.format(path=path))
     journal = ReadJournal(files, path, owner, start, former_owner=state.directory_id)
     redoing = _Redoing(files, directory, state)
     for record in journal.records():

@@ -1,4 +1,4 @@
-"""Directories that are links to those of another disk, which may not be mounted."""
+"""Directories that are of another disk, by a link or by its mount, which may not be there."""
 
 import os
 from pathlib import Path
@@ -28,6 +28,32 @@ def test_a_journal_whose_disk_is_not_mounted_is_not_a_lost_one(tmp_path: Path) -
         redo(FILES, directory, state)
     assert state.partition_states()[KEY].condition is Condition.CLEAN
     assert state.journal_start == 9
+    state.close()
+
+
+def test_a_journal_that_is_an_empty_directory_may_be_of_a_disk_that_is_not_mounted(
+    tmp_path: Path,
+) -> None:
+    directory = DataDirectory.open(FILES, str(tmp_path / "data"))
+    state = StateDb.open(directory.state_db_path)
+    state.save([PartitionState(key=KEY, name="t-0")], journal_start=9)
+    (tmp_path / "data" / "journal").mkdir()
+    with pytest.raises(StorageError, match="data/journal is empty, though there was a journal"):
+        redo(FILES, directory, state)
+    assert state.partition_states()[KEY].condition is Condition.CLEAN
+    assert state.journal_start == 9
+    state.close()
+
+
+def test_a_journal_is_lost_where_its_directory_is_removed_or_a_new_disk_is_there(
+    tmp_path: Path,
+) -> None:
+    directory = DataDirectory.open(FILES, str(tmp_path / "data"))
+    state = StateDb.open(directory.state_db_path)
+    state.save([PartitionState(key=KEY, name="t-0")], journal_start=9)
+    assert redo(FILES, directory, state).damaged == {KEY}
+    (tmp_path / "data" / "journal" / "lost+found").mkdir()
+    assert redo(FILES, directory, state).damaged == {KEY}
     state.close()
 
 

@@ -273,6 +273,7 @@ def test_a_journal_that_is_gone_makes_all_doubtful() -> None:
     node.sync()
     for name in node.files.sizes(f"{DATA}/journal"):
         node.files.remove(f"{DATA}/journal/{name}")
+    node.files.remove_directory(f"{DATA}/journal")
     files = node.files.after_kill()
     report = redo(files, DataDirectory.open(files, DATA), node.state)
     assert report.damaged == {KEY, OTHER, UNJOURNALED}

@@ -1,5 +1,6 @@
 """Check every byte of logs."""
 
+import os
 from os.path import basename, exists, realpath
 
 import click
@@ -14,6 +15,7 @@ from tidemark.cli.output import (
     print_value,
     progress,
 )
+from tidemark.partitions.storage.directory import partition_of
 from tidemark.partitions.storage.inspect import partition_directories
 from tidemark.partitions.storage.names import LOG_SUFFIX
 from tidemark.partitions.storage.os_files import OsFiles
@@ -27,7 +29,8 @@ from tidemark.protocol.errors import StorageError
 def verify_(path: str, form: Form) -> None:
     """Check every byte of a partition's log, or of all logs of a data directory.
 
-    The exit status is 1 if any record is not as it was written. A wrong index is reported, but does
+    The exit status is 1 if any record is not as it was written, or a partition is not there, whose
+    directory is a symbolic link. A wrong index is reported, but does
     no harm: the broker makes it anew.
     """
     files = OsFiles()
@@ -45,8 +48,23 @@ def verify_(path: str, form: Form) -> None:
                 click.echo(f"{directory} was removed meanwhile", err=True)
     _print_verifications(found, form)
     damaged = [verification.directory for verification in found if not verification.is_sound]
-    if damaged:
-        raise StorageError(f"not sound: {', '.join(damaged)}")
+    unreachable = _links_to_nothing(path)
+    for said in unreachable.values():
+        click.echo(said, err=True)
+    if damaged or unreachable:
+        raise StorageError(f"not sound: {', '.join((*damaged, *unreachable))}")
+
+
+def _links_to_nothing(path: str) -> dict[str, str]:
+    """Partitions whose directories are links to what is not there, each with a sentence."""
+    with os.scandir(path) as entries:
+        links = [entry.path for entry in entries if entry.is_symlink() and partition_of(entry.name)]
+    return {
+        link: f"{link} was not checked: it is a symbolic link to {os.readlink(link)}, which is not "
+        "there. A disk is not mounted, perhaps"
+        for link in sorted(links)
+        if not exists(link)
+    }
 
 
 def _log_bytes(files: OsFiles, directory: str) -> int:

@@ -161,6 +161,18 @@ def test_a_partition_that_is_removed_meanwhile_is_named_and_the_others_are_verif
     assert printed.err == f"{gone} was removed meanwhile\n"
 
 
+def test_a_partition_whose_disk_is_not_mounted_is_not_taken_for_sound(
+    partition: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    (partition.parent / "orders-4").symlink_to(partition.parent / "disk")
+    (partition.parent / "notes").symlink_to(partition.parent / "disk")
+    printed = tidemark(capfd, "log", "verify", partition.parent)
+    assert printed.status == 1
+    assert "orders-3" in printed.out
+    assert "orders-4 was not checked: it is a symbolic link to" in printed.err
+    assert "notes" not in printed.err
+
+
 def test_where_every_partition_is_removed_meanwhile_there_is_nothing_to_be_shown(
     partition: Path, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

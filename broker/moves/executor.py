@@ -159,7 +159,7 @@ class MoveExecutor:
             logging.INFO if ended.ending is Ending.DONE else logging.WARNING,
             "the leader of %s %s: writes were held for %.1f ms in %s, after %.1f ms of catching up"
             "%s%s",
-            str(ended.key) if replica is None else replica.name,
+            _of_a_deleted_topic(ended.key) if replica is None else replica.name,
             _WHAT[ended.ending] % ended.target,
             ended.paused_seconds * 1000,
             "1 attempt" if ended.attempts == 1 else f"{ended.attempts} attempts",
@@ -204,6 +204,10 @@ _WHAT: Final = {
     Ending.FAILED: "did not go to broker %d",
     Ending.LEFT: "was to go to broker %d, and was lost to another",
 }
+
+
+def _of_a_deleted_topic(key: PartitionKey) -> str:
+    return f"partition {key.partition} of a topic that is deleted (id {key.topic_id})"
 
 
 def _wish_of(outcome: MoveOutcome) -> tuple[NodeId, int]:

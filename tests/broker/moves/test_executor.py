@@ -4,6 +4,7 @@ from collections.abc import AsyncIterator, Iterable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 
+import pytest
 import trio
 from trio.testing import MockClock
 
@@ -71,9 +72,10 @@ class Groups:
     moves: Running = field(default_factory=Running)
     asked: list[tuple[NodeId, float]] = field(default_factory=list)
     refusals: list[RequestError] = field(default_factory=list)
+    is_given_up: bool = False
 
     def get(self, key: PartitionKey) -> Replica | None:
-        return self.replica if key == KEY else None
+        return self.replica if key == KEY and not self.is_given_up else None
 
     def move_leader(
         self, key: PartitionKey, target: NodeId, deadline: float, *, now: float
@@ -180,6 +182,20 @@ async def test_a_failed_move_is_struck_with_the_reason_and_not_tried_again(
         await trio.sleep(1)
         assert [said.failure for said in broker.reported] == ["broker 2 cannot be reached"]
         assert (broker.wishes, len(broker.groups.asked)) == (0, 1)
+
+
+async def test_a_move_of_a_topic_that_is_deleted_meanwhile_is_told_of_without_its_name(
+    autojump_clock: MockClock, caplog: pytest.LogCaptureFixture
+) -> None:
+    async with open_executor() as broker:
+        await wish(broker.cluster, move())
+        await trio.sleep(0.1)
+        broker.groups.is_given_up = True
+        broker.end(Ending.FAILED, "the replica was given up")
+    assert (
+        f"the leader of partition 0 of a topic that is deleted (id {KEY.topic_id})"
+        in (caplog.messages[-1])
+    )
 
 
 async def test_a_leader_that_lost_the_lead_leaves_the_wish_to_the_next(

@@ -109,20 +109,21 @@ async def test_a_move_is_seen_and_cancelled_while_the_log_is_copied() -> None:
             for _ in range(30):
                 await (await producer.send("waves", b"x" * 100_000)).wait()
         await client.admin.reassign_partitions({WAVES: (3, 4)})
-        await cluster.wait_for(lambda: holds(cluster, 3), "the new replica")
-        await trio.sleep(0.3)
+        with trio.fail_after(20):
+            described = (await client.admin.describe_replicas([WAVES]))[WAVES]
+            while not (described.reassignment and described.reassignment.bytes_per_second):
+                await trio.sleep(0.05)
+                described = (await client.admin.describe_replicas([WAVES]))[WAVES]
+        assert described.reassignment.stage == "copying"
+        assert described.reassignment.copying_to == 3
+        assert described.reassignment.remaining_bytes > 2_000_000
+        assert (described.reassignment.estimated_seconds or 0) > 1
         (ongoing,) = (await client.admin.list_reassignments([WAVES])).values()
         assert (ongoing.replicas, ongoing.adding, ongoing.removing) == (
             (3, 4, 1, 2),
             (3, 4),
             (1, 2),
         )
-        described = (await client.admin.describe_replicas([WAVES]))[WAVES]
-        assert described.reassignment is not None
-        assert described.reassignment.stage == "copying"
-        assert described.reassignment.copying_to == 3
-        assert described.reassignment.remaining_bytes > 2_000_000
-        assert (described.reassignment.estimated_seconds or 0) > 1
         (topic,) = await client.admin.describe_topics(["waves"])
         assert topic.partitions[0].replicas == (3, 4, 1, 2)
         assert topic.partitions[0].in_sync == (1, 2)

@@ -18,6 +18,14 @@ _SOME = _OF_TABLE + "test_something_is_allowed_unless_all_that_is_allowed_is_den
 
 MUTATIONS = (
     Mutation(
+        name="a topic that may not be made is not made where all would be meant without it",
+        file="broker/access/gates/topics.py",
+        old="        looking = replace(request, allow_auto_topic_creation=False)\n",
+        new="        looking = request\n",
+        killed_by="tests/broker/access/test_old_versions.py"
+        "::test_who_may_not_make_a_topic_does_not_by_asking_for_it[0]",
+    ),
+    Mutation(
         name="an ACL that denies outweighs those that allow",
         file=_TABLE,
         old="        return not said & _DENYING[operation] and bool(said & _ALLOWING[operation])",

@@ -56,7 +56,7 @@ _LEARNED: Final = frozenset(_KINDS) - {"topic", "group", "transaction", "any"}
 
 TOPICS: Final = tuple(f"plausible-{number}" for number in range(3))
 _FIXED: Final = {
-    "topic": TOPICS,
+    "topic": (*TOPICS, "plausible-and-not-there"),
     "group": ("group-0", "group-1"),
     "transaction": ("transaction-0", "transaction-1"),
     "any": (*TOPICS, "group-0", "transaction-0", "1", ""),

@@ -60,8 +60,9 @@ def metadata(visitor: Visitor, request: messages.MetadataRequest) -> Looking:
     # With no topics at all there are still the brokers to tell of.
     rest = replace(request, topics=allowed)
     if not allowed and visitor.api_version < _NULL_ASKS_FOR_ALL_SINCE:
-        # In which all would be meant.
-        return Passed(request, lambda response: replace(response, topics=refused))
+        # In which all would be meant. Those that are refused are asked for, and not made.
+        looking = replace(request, allow_auto_topic_creation=False)
+        return Passed(looking, lambda response: replace(response, topics=refused))
     return Passed(rest, lambda response: replace(response, topics=[*response.topics, *refused]))
 
 

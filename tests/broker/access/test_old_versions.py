@@ -50,3 +50,17 @@ async def test_where_metadata_is_not_told_by_id_nobody_is_refused_by_id(
     asked = MetadataRequest(topics=[MetadataRequestTopic(name=None, topic_id=topic.id)])
     (answer,) = (await guard.ask("alice", asked, version)).topics
     assert (answer.error_code, answer.name) == (ErrorCode.INVALID_REQUEST, "")
+
+
+@pytest.mark.parametrize("version", range(APIS[3].spoken_min_version, APIS[3].max_version + 1))
+async def test_who_may_not_make_a_topic_does_not_by_asking_for_it(
+    guard: Guarded, version: int
+) -> None:
+    asked = MetadataRequest(
+        topics=[MetadataRequestTopic(name="wished")], allow_auto_topic_creation=True
+    )
+    (answer,) = (await guard.ask("alice", asked, version)).topics
+    assert answer.error_code == REFUSED
+    assert guard.node.topics.get("wished") is None
+    await guard.ask("admin", asked, version)
+    assert guard.node.topics.get("wished") is not None

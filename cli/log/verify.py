@@ -29,9 +29,9 @@ from tidemark.protocol.errors import StorageError
 def verify_(path: str, form: Form) -> None:
     """Check every byte of a partition's log, or of all logs of a data directory.
 
-    The exit status is 1 if any record is not as it was written, or a partition is not there, whose
-    directory is a symbolic link. A wrong index is reported, but does
-    no harm: the broker makes it anew.
+    The exit status is 1 if any record is not as it was written, or the directory of a partition is
+    a symbolic link to what is not there. A wrong index is reported, but does no harm: the broker
+    makes it anew.
     """
     files = OsFiles()
     directories = partition_directories(files, path)

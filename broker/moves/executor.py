@@ -154,12 +154,11 @@ class MoveExecutor:
         self._metrics.ended[ended.ending].inc()
         if ended.attempts:
             self._metrics.pause.observe(ended.paused_seconds)
-        replica = self._groups.get(ended.key)
         logger.log(
             logging.INFO if ended.ending is Ending.DONE else logging.WARNING,
             "the leader of %s %s: writes were held for %.1f ms in %s, after %.1f ms of catching up"
             "%s%s",
-            _of_a_deleted_topic(ended.key) if replica is None else replica.name,
+            self._name(ended.key),
             _WHAT[ended.ending] % ended.target,
             ended.paused_seconds * 1000,
             "1 attempt" if ended.attempts == 1 else f"{ended.attempts} attempts",
@@ -167,6 +166,13 @@ class MoveExecutor:
             f" ({wish.reason})" if wish.reason else "",
             f": {ended.why}" if ended.why else "",
         )
+
+    def _name(self, key: PartitionKey) -> str:
+        """For people. The replica here may be given up by now, and the topic deleted."""
+        topic = self._metadata.state.topic_by_id(key.topic_id)
+        if topic is None:
+            return f"partition {key.partition} of a topic that is deleted (id {key.topic_id})"
+        return f"{topic.name}-{key.partition}"
 
     def _abort(self, key: PartitionKey) -> None:
         """The wish is not there any more: it was struck. If the lead has gone, let it end so."""
@@ -204,10 +210,6 @@ _WHAT: Final = {
     Ending.FAILED: "did not go to broker %d",
     Ending.LEFT: "was to go to broker %d, and was lost to another",
 }
-
-
-def _of_a_deleted_topic(key: PartitionKey) -> str:
-    return f"partition {key.partition} of a topic that is deleted (id {key.topic_id})"
 
 
 def _wish_of(outcome: MoveOutcome) -> tuple[NodeId, int]:

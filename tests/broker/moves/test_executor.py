@@ -16,6 +16,7 @@ from tests.broker.moves.cluster import (
     move,
     open_cluster,
     outcome,
+    propose,
     strike,
     wish,
 )
@@ -30,6 +31,7 @@ from tidemark.broker.moves.executor import (
 from tidemark.broker.network.turn import Turn
 from tidemark.partitions.replication.ended_move import EndedMove, Ending
 from tidemark.partitions.replication.moves import Phase
+from tidemark.partitions.state_machines.cluster_commands import DeleteTopic
 from tidemark.partitions.state_machines.cluster_values import MoveOutcome
 from tidemark.partitions.storage.state_db import PartitionKey
 from tidemark.protocol.errors import ErrorCode, RequestError
@@ -41,7 +43,6 @@ class Replica:
     """The group's replica on this broker."""
 
     key: PartitionKey = KEY
-    name: str = "waves-0"
     is_leader: bool = True
 
 
@@ -72,10 +73,9 @@ class Groups:
     moves: Running = field(default_factory=Running)
     asked: list[tuple[NodeId, float]] = field(default_factory=list)
     refusals: list[RequestError] = field(default_factory=list)
-    is_given_up: bool = False
 
     def get(self, key: PartitionKey) -> Replica | None:
-        return self.replica if key == KEY and not self.is_given_up else None
+        return self.replica if key == KEY else None
 
     def move_leader(
         self, key: PartitionKey, target: NodeId, deadline: float, *, now: float
@@ -184,18 +184,21 @@ async def test_a_failed_move_is_struck_with_the_reason_and_not_tried_again(
         assert (broker.wishes, len(broker.groups.asked)) == (0, 1)
 
 
-async def test_a_move_of_a_topic_that_is_deleted_meanwhile_is_told_of_without_its_name(
-    autojump_clock: MockClock, caplog: pytest.LogCaptureFixture
+@pytest.mark.parametrize("is_deleted", [False, True])
+async def test_a_partition_is_named_as_long_as_its_topic_is_there(
+    autojump_clock: MockClock, caplog: pytest.LogCaptureFixture, *, is_deleted: bool
 ) -> None:
+    """The replica here may be gone either way."""
     async with open_executor() as broker:
         await wish(broker.cluster, move())
         await trio.sleep(0.1)
-        broker.groups.is_given_up = True
+        if is_deleted:
+            await propose(
+                broker.cluster, lambda version: DeleteTopic(at_version=version, id=KEY.topic_id)
+            )
         broker.end(Ending.FAILED, "the replica was given up")
-    assert (
-        f"the leader of partition 0 of a topic that is deleted (id {KEY.topic_id})"
-        in (caplog.messages[-1])
-    )
+    deleted = f"partition 0 of a topic that is deleted (id {KEY.topic_id})"
+    assert f"the leader of {deleted if is_deleted else 'waves-0'} did" in caplog.messages[-1]
 
 
 async def test_a_leader_that_lost_the_lead_leaves_the_wish_to_the_next(

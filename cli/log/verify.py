@@ -1,7 +1,7 @@
 """Check every byte of logs."""
 
 import os
-from os.path import basename, exists, realpath
+from os.path import basename, exists, islink, realpath
 
 import click
 
@@ -58,12 +58,13 @@ def verify_(path: str, form: Form) -> None:
 def _links_to_nothing(path: str) -> dict[str, str]:
     """Partitions whose directories are links to what is not there, each with a sentence."""
     with os.scandir(path) as entries:
-        links = [entry.path for entry in entries if entry.is_symlink() and partition_of(entry.name)]
+        found = sorted(entry.path for entry in entries if partition_of(entry.name))
     return {
-        link: f"{link} was not checked: it is a symbolic link to {os.readlink(link)}, which is not "
+        link: f"{link} was not checked: it is a symbolic link to {realpath(link)}, which is not "
         "there. A disk is not mounted, perhaps"
-        for link in sorted(links)
-        if not exists(link)
+        for link in found
+        # In this order: of what a broker removes meanwhile, neither is so.
+        if not exists(link) and islink(link)
     }
 
 

@@ -46,8 +46,8 @@ from tidemark.protocol.values import dataclass
 _NOTHING_THERE: Final = (
     "{path} is empty, though there was a journal in it. Nothing was changed. If a disk is to be "
     "mounted there, mount it and start again. If the journal is lost, remove the directory, too: "
-    "then a start takes all partitions for damaged, and fetches what they have lost from other "
-    "replicas"
+    "then a start takes all partitions for damaged, and they are repaired from other replicas. "
+    "Those without others are not served; restore the whole data directory from a copy instead"
 )
 
 

@@ -1,6 +1,7 @@
 """Directories that are of another disk, by a link or by its mount, which may not be there."""
 
 import os
+from collections.abc import Iterator
 from pathlib import Path
 from uuid import UUID
 
@@ -18,43 +19,51 @@ EVENTS = TopicPartition("events", 0)
 FILES = OsFiles()
 
 
-def test_a_journal_whose_disk_is_not_mounted_is_not_a_lost_one(tmp_path: Path) -> None:
-    """Every replica counted as damaged from then on; one without others was not served again."""
-    directory = DataDirectory.open(FILES, str(tmp_path / "data"))
+@pytest.fixture
+def directory(tmp_path: Path) -> DataDirectory:
+    return DataDirectory.open(FILES, str(tmp_path / "data"))
+
+
+@pytest.fixture
+def state(directory: DataDirectory) -> Iterator[StateDb]:
+    """With a partition that a journal has said something of; the journal is not there."""
     state = StateDb.open(directory.state_db_path)
     state.save([PartitionState(key=KEY, name="t-0")], journal_start=9)
-    (tmp_path / "data" / "journal").symlink_to(tmp_path / "disk")
-    with pytest.raises(FileExistsError, match=r"symbolic link to .*/disk, which is not there"):
-        redo(FILES, directory, state)
+    yield state
+    state.close()
+
+
+def assert_nothing_is_lost(state: StateDb) -> None:
     assert state.partition_states()[KEY].condition is Condition.CLEAN
     assert state.journal_start == 9
-    state.close()
+
+
+def test_a_journal_whose_disk_is_not_mounted_is_not_a_lost_one(
+    directory: DataDirectory, state: StateDb, tmp_path: Path
+) -> None:
+    """Every replica counted as damaged from then on; one without others was not served again."""
+    Path(directory.journal_path).symlink_to(tmp_path / "disk")
+    with pytest.raises(FileExistsError, match=r"symbolic link to .*/disk, which is not there"):
+        redo(FILES, directory, state)
+    assert_nothing_is_lost(state)
 
 
 def test_a_journal_that_is_an_empty_directory_may_be_of_a_disk_that_is_not_mounted(
-    tmp_path: Path,
+    directory: DataDirectory, state: StateDb
 ) -> None:
-    directory = DataDirectory.open(FILES, str(tmp_path / "data"))
-    state = StateDb.open(directory.state_db_path)
-    state.save([PartitionState(key=KEY, name="t-0")], journal_start=9)
-    (tmp_path / "data" / "journal").mkdir()
+    os.mkdir(directory.journal_path)
     with pytest.raises(StorageError, match="data/journal is empty, though there was a journal"):
         redo(FILES, directory, state)
-    assert state.partition_states()[KEY].condition is Condition.CLEAN
-    assert state.journal_start == 9
-    state.close()
+    assert_nothing_is_lost(state)
 
 
+@pytest.mark.parametrize("there", [(), ("journal", "journal/lost+found")])
 def test_a_journal_is_lost_where_its_directory_is_removed_or_a_new_disk_is_there(
-    tmp_path: Path,
+    directory: DataDirectory, state: StateDb, there: tuple[str, ...]
 ) -> None:
-    directory = DataDirectory.open(FILES, str(tmp_path / "data"))
-    state = StateDb.open(directory.state_db_path)
-    state.save([PartitionState(key=KEY, name="t-0")], journal_start=9)
+    for name in there:
+        os.mkdir(f"{directory.path}/{name}")
     assert redo(FILES, directory, state).damaged == {KEY}
-    (tmp_path / "data" / "journal" / "lost+found").mkdir()
-    assert redo(FILES, directory, state).damaged == {KEY}
-    state.close()
 
 
 @pytest.mark.parametrize("name", ["link", "link/data"])

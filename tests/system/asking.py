@@ -1,6 +1,7 @@
 """Plausible requests of all APIs over a few connections, and what is said to them."""
 
 from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager
 from random import Random
 from typing import Final, NamedTuple
 
@@ -18,6 +19,14 @@ from tidemark.protocol.messages.find_coordinator import (
 from tidemark.protocol.registry import APIS, Api
 from tidemark.protocol.schema.declaration import Message
 
+CONNECTIONS: Final = 4
+SETTINGS: Final = {
+    "offsets.topic.num.partitions": "1",
+    "transaction.state.log.num.partitions": "1",
+    "group.initial.rebalance.delay.ms": "0",
+    "group.min.session.timeout.ms": "100",
+}
+"""Of a broker that does not let those who ask it wait for long."""
 _ENDS_ITS_CONNECTION: Final = {"SaslHandshake", "SaslAuthenticate"}
 """At a listener without users, as with Kafka."""
 _CALLED_MORE_OFTEN: Final = {
@@ -53,9 +62,9 @@ class Answered(NamedTuple):
     answer: Message
 
 
-def draw(random: Random, count: int) -> list[Call]:
-    """Of the APIs with much to go wrong more."""
-    apis = random.choices(_CALLED, _WEIGHTS, k=count)
+def draw(random: Random) -> list[Call]:
+    """For each connection one, of the APIs with much to go wrong more."""
+    apis = random.choices(_CALLED, _WEIGHTS, k=CONNECTIONS)
     return [random.choice([call for call in EVERY_CALL if call.api is api]) for api in apis]
 
 
@@ -77,6 +86,12 @@ def ask(
         assert correlation_id == 7
         values.learn(request, answer)
         yield Answered(request, version, frame, answer)
+
+
+@contextmanager
+def open_peers(bootstrap: str) -> Iterator[Sequence[Peer]]:
+    with ExitStack() as stack:
+        yield [stack.enter_context(Peer(bootstrap)) for _ in range(CONNECTIONS)]
 
 
 def find_coordinators(bootstrap: str) -> None:

@@ -37,6 +37,13 @@ def unharmed(victim: BrokerProcess) -> Iterator[Bystander]:
         yield client
 
 
+@pytest.fixture(scope="module")
+def other(broker: BrokerProcess) -> Iterator[Bystander]:
+    """Another client of a broker that a module has to itself, all the time."""
+    with bystander(broker.bootstrap, "bystander") as client:
+        yield client
+
+
 @pytest.fixture
 def topic() -> str:
     return f"topic-{uuid.uuid4().hex[:12]}"

@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from typing import Any, Final, TypeVar
 from uuid import UUID
 
+from tests.broker.access.asked import codes
 from tests.protocol.values import RandomValues
 from tidemark.protocol.errors import ErrorCode
 from tidemark.protocol.records.compression import Compression
@@ -65,6 +66,7 @@ _FIXED: Final = {
 }
 _WORDS: Final = {
     "configuration_keys": ("retention.ms", "cleanup.policy", "nope"),
+    "name": ("flush", "compression.type"),
     "entity_type": ("user", "client-id", "ip"),
     "mechanism": ("PLAIN", "SCRAM-SHA-256"),
     "protocol_name": ("range", "roundrobin"),
@@ -99,8 +101,10 @@ _GIVEN_OUT: Final = tuple(
 class PlausibleValues(RandomValues):
     """Values from a seed and from the answers so far."""
 
-    def __init__(self, seed: int) -> None:
+    def __init__(self, seed: int, *, spared: frozenset[UUID] = frozenset()) -> None:
+        """`spared`: topics of somebody else, which are never named by their ids."""
         super().__init__(seed)
+        self._spared = spared
         self._known: dict[str, deque[Any]] = defaultdict(lambda: deque(maxlen=30))
         self._together: deque[dict[str, Any]] = deque(maxlen=8)
         self._said: dict[str, Any] = {}
@@ -115,7 +119,7 @@ class PlausibleValues(RandomValues):
     def learn(self, request: Message, answer: Message) -> None:
         """Remember what the broker has said."""
         self._learn(answer, "")
-        if isinstance(answer, _GIVEN_OUT) and ErrorCode.NONE in error_codes(answer):
+        if isinstance(answer, _GIVEN_OUT) and ErrorCode.NONE in codes(answer):
             both = {**dict(_fields(request)), **dict(_fields(answer))}
             self._together.append(
                 {
@@ -133,7 +137,7 @@ class PlausibleValues(RandomValues):
         elif isinstance(value, tuple | list):
             for each in value[:5]:
                 self._learn(each, name)
-        elif kind in _LEARNED and value is not None and value not in self._known[kind]:
+        elif kind in _LEARNED and value is not None and value not in self._spared:
             self._known[kind].append(value)
 
     def _field(self, field: WireField, version: int) -> object:
@@ -181,9 +185,9 @@ class PlausibleValues(RandomValues):
         if name.endswith("_ms"):
             return random.choice((0, 10, 100, 300))
         kind = _KIND_OF.get(name, "")
-        found: int = random.choice([self._said.get(kind, 0), 0, 1, -1, *self._known[kind]])
-        if kind in self._said and random.random() < 0.9:
-            found = self._said[kind]
+        if kind in self._said and random.random() < 0.8:
+            return self._said[kind]
+        found = random.choice([0, 1, *self._known[kind]]) + random.choice((0, 0, 1, -1))
         most: int = (1 << 8 * _BYTES[wire_type.format.lower()] - 1) - 1
         return max(0 if wire_type.format.isupper() else -most, min(found, most))
 
@@ -219,15 +223,3 @@ _BYTES: Final = {"b": 1, "h": 2, "l": 4, "q": 8}
 def _fields(value: Struct) -> Iterator[tuple[str, object]]:
     for field in value.wire_fields:
         yield field.name, getattr(value, field.name, None)
-
-
-def error_codes(value: object, name: str = "") -> Iterator[int]:
-    """All that an answer says, however deep."""
-    if isinstance(value, Struct):
-        for field, each in _fields(value):
-            yield from error_codes(each, field)
-    elif isinstance(value, tuple | list):
-        for each in value:
-            yield from error_codes(each, name)
-    elif name.endswith("error_code") and isinstance(value, int):
-        yield value

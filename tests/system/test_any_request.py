@@ -12,11 +12,13 @@ from random import Random
 import pytest
 
 from tests.protocol.values import RandomValues, versions_of
-from tests.system.attacks import Bystander, Peer, bystander, rss_bytes
+from tests.system.attacks import Peer, rss_bytes
 from tidemark.protocol.frames import decode_response, encode_request
 from tidemark.protocol.messages.produce import ProduceRequest
 from tidemark.protocol.registry import APIS, Api
 from tidemark.testing.process import BrokerProcess, open_broker_process
+
+pytestmark = pytest.mark.usefixtures("other")
 
 MIB = 1024 * 1024
 LENGTH = struct.Struct(">i")
@@ -35,12 +37,6 @@ def broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[BrokerProcess]:
         assert len(process.log) < MIB
         assert "Traceback" not in process.log
         assert process.stop() == 0
-
-
-@pytest.fixture(scope="module", autouse=True)
-def other(broker: BrokerProcess) -> Iterator[Bystander]:
-    with bystander(broker.bootstrap, "bystander") as client:
-        yield client
 
 
 def bodies(api: Api, version: int, random: Random) -> Iterator[bytes]:

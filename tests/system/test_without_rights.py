@@ -3,15 +3,20 @@ right, from somebody whom no ACL allows anything.
 """
 
 from collections.abc import Iterator
-from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
 
-from tests.system.asking import EVERY_CALL, ask, find_coordinators
+from tests.system.asking import (
+    CONNECTIONS,
+    EVERY_CALL,
+    SETTINGS,
+    ask,
+    find_coordinators,
+    open_peers,
+)
 from tests.system.attacks import Peer, batch
 from tests.system.plausible import TOPICS, PlausibleValues
-from tests.system.test_plausible_requests import CONNECTIONS, SETTINGS
 from tidemark.protocol.errors import ErrorCode
 from tidemark.testing.process import BrokerProcess, open_broker_process
 
@@ -47,8 +52,7 @@ def partitions(broker: BrokerProcess) -> dict[str, list[bytes]]:
 
 def test_who_may_do_nothing_changes_nothing_and_is_told_of_nothing(guarded: BrokerProcess) -> None:
     before, values = partitions(guarded), PlausibleValues(3)
-    with ExitStack() as stack:
-        peers = [stack.enter_context(Peer(guarded.bootstrap)) for _ in range(CONNECTIONS)]
+    with open_peers(guarded.bootstrap) as peers:
         for call in EVERY_CALL * 2:
             for each in ask(peers, [call] * CONNECTIONS, values):
                 assert HIDDEN.encode() not in each.frame, each

@@ -4,6 +4,7 @@ import pytest
 
 from tests.broker.access.asked import CASES, Case, build, codes
 from tests.broker.access.conftest import Guarded
+from tests.protocol.values import versions_of
 from tidemark.broker.network.error_responses import error_response
 from tidemark.protocol.codec import encode
 from tidemark.protocol.errors import ErrorCode, MalformedMessage, RequestError
@@ -52,7 +53,7 @@ async def test_where_metadata_is_not_told_by_id_nobody_is_refused_by_id(
     assert (answer.error_code, answer.name) == (ErrorCode.INVALID_REQUEST, "")
 
 
-@pytest.mark.parametrize("version", range(APIS[3].spoken_min_version, APIS[3].max_version + 1))
+@pytest.mark.parametrize("version", versions_of(MetadataRequest))
 async def test_who_may_not_make_a_topic_does_not_by_asking_for_it(
     guard: Guarded, version: int
 ) -> None:
